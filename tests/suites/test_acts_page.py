@@ -26,8 +26,8 @@ from fdbcore.report.svg.text import without_controls
 from fdbcore.suites.dialogue_acts.page.picture import picture, style
 from fdbcore.suites.dialogue_acts.page.words import mean, sayer, span
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
-from fdbcore.suites.dialogue_acts.scoring.comparison import condition_of
 from fdbcore.suites.dialogue_acts.scoring.document import PUBLISHED
+from fdbcore.suites.dialogue_acts.scoring.scores import condition_of
 from fdbcore.suites.dialogue_acts.suite import SUITE
 
 if TYPE_CHECKING:

@@ -90,7 +90,11 @@ def plain_follows(turns: Sequence[Mapping[str, Any]], act: str) -> dict[str, flo
         for other in ACTS if replies else ():
             found[other] += own * weight(replies[0], other)
         found["no reply"] += 0 if replies else own
-    return {name: share / total for name, share in found.items()} if total else None
+    return {name: 100 * share / total for name, share in found.items()} if total else None
+
+
+def percents(row: Mapping[str, Any]) -> dict[str, float]:
+    return {act: figure["value"] for act, figure in row["measures"].items()}
 
 
 def test_a_japanese_call_goes_from_its_file_to_acts(servers: tuple[FakeChat, FakeOpenAI], tmp_path: Path) -> None:
@@ -105,25 +109,25 @@ def test_a_japanese_call_goes_from_its_file_to_acts(servers: tuple[FakeChat, Fak
     assert {turn["words_by"].partition("?")[0] for turn in turns} == {"openai:whisper-1"}
     assert all([(s["act"], s["importance"]) for s in turn["acts"][0]["steps"]] == drawn(turn["text"]) for turn in turns)
     for shares in content["turns"]["shares"]:
-        own = [turn for turn in turns if turn["side"] == shares["side"]]
-        assert shares["turns"] == len(own)
-        for act, found in shares["acts"].items():
+        own = [turn for turn in turns if turn["side"] == shares["condition"][0]]
+        assert (shares["n"], shares["counts"]["calls"]) == (len(own), 1)
+        for act, found in shares["measures"].items():
             weights = [weight(turn, act) for turn in own]
-            assert found["share"] == pytest.approx(sum(weights) / len(own))
-            assert found["turns"] == pytest.approx(sum(each > 0 for each in weights) / len(own))
+            assert found["value"] == pytest.approx(100 * sum(weights) / len(own))
+            assert shares["counts"][f"turns with {act}"] == sum(each > 0 for each in weights)
             assert found["ci95"] is None, "one call"
-    told = {each["act"]: {**each["next"], "no reply": each["no_reply"]} for each in content["turns"]["follows"]}
+    told = {row["subset"]: percents(row) for row in content["turns"]["follows"]}
     plain = {act: found for act in ACTS if (found := plain_follows(turns, act)) is not None}
     assert told.keys() == plain.keys()
-    for act, shares in told.items():
-        assert shares == pytest.approx(plain[act])
-        assert sum(shares.values()) == pytest.approx(1)
-    for each in content["turns"]["quarters"]:
-        low, high = ((each["quarter"] - add) * call["length_s"] / 4 for add in (1, 0))
-        own = [turn for turn in turns if turn["side"] == each["side"] and low <= turn["start_s"] < high]
-        assert each["turns"] == len(own)
-        assert each["acts"] == pytest.approx(
-            {a: sum(weight(t, a) for t in own) / len(own) for a in ACTS} if own else {}
+    for act, said in told.items():
+        assert said == pytest.approx(plain[act])
+        assert sum(said.values()) == pytest.approx(100)
+    for row in content["turns"]["quarters"]:
+        low, high = ((int(row["subset"][-1]) - add) * call["length_s"] / 4 for add in (1, 0))
+        own = [turn for turn in turns if turn["side"] == row["condition"][0] and low <= turn["start_s"] < high]
+        assert row["n"] == len(own)
+        assert percents(row) == pytest.approx(
+            {a: 100 * sum(weight(t, a) for t in own) / len(own) for a in ACTS} if own else {}
         )
     assert (content["warnings"], content["notes"]) == ([], []), "there are no good replies to warn of"
     lengths_s = [(len(wav) - 44) / 2 / 16_000 for wav in ear.wavs]

@@ -104,7 +104,8 @@ def material(
     if references and not paths:
         raise SettingsError("expected responses to --references, got none")
     own = sets_of_runs(paths)
-    sets, problems = read_sets(references or _one_each(own) or [SHIPPED], as_given, own, folder_of(options["prompts"]))
+    firsts = list({name: file for file, name in reversed(own.items())}.values())[::-1]  # of the files of each set
+    sets, problems = read_sets(references or firsts or [SHIPPED], as_given, own, folder_of(options["prompts"]))
     responses: list[Response] = []
     for path in paths or sorted(set(SHIPPED.glob("*.jsonl")) - {SHIPPED / RECORDS}):
         try:
@@ -123,11 +124,6 @@ def material(
         reason = f": {problems[-1].where}: {problems[-1].reason}" if problems else ""
         raise InputError(f"expected responses, found none{reason}")
     return sets, responses, problems
-
-
-def _one_each(names: Mapping[Path, str]) -> list[Path]:
-    """The first of the files of each set."""
-    return list({name: file for file, name in reversed(list(names.items()))}.values())[::-1]
 
 
 def services(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Service]:

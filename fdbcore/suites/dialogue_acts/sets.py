@@ -280,22 +280,16 @@ def merged(annotation: Annotation, text: str | None) -> Annotation:
     text: of the reply, in which the words lie.
     """
     runs = [list(steps) for _, steps in groupby(annotation.steps, lambda step: step.act)]
-    return replace(annotation, steps=tuple(run[0] if len(run) == 1 else _one(run, text or "") for run in runs))
+    return replace(annotation, steps=tuple(run[0] if len(run) == 1 else _joined(run, text or "") for run in runs))
 
 
-def _one(steps: Sequence[Step], text: str) -> Step:
+def _joined(steps: Sequence[Step], text: str) -> Step:
     rationale = " ".join(filter(None, (step.rationale for step in steps)))
-    words = _from_first_to_last([step.words for step in steps if step.words], text)
+    quotes = [step.words for step in steps if step.words]
+    words, start = " ".join(quotes), text.find(quotes[0]) if quotes else -1
+    if start >= 0 and (last := text.find(quotes[-1], start)) >= 0:  # what the text has from the first to the last
+        words = text[start : last + len(quotes[-1])]
     return Step(steps[0].act, sum(step.importance for step in steps), rationale or None, words or None)
-
-
-def _from_first_to_last(words: Sequence[str], text: str) -> str:
-    """What the text has from the first of the words to the last; the words alone if it does not have these in order."""
-    if not words or words[0] not in text:
-        return " ".join(words)
-    start = text.index(words[0])
-    last = text.find(words[-1], start)
-    return " ".join(words) if last < 0 else text[start : last + len(words[-1])]
 
 
 def merged_responses(responses: Iterable[Response]) -> list[Response]:

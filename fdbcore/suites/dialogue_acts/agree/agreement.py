@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
@@ -25,7 +25,7 @@ from fdbcore.suites.dialogue_acts.records import (
     read_records,
     read_responses,
 )
-from fdbcore.suites.dialogue_acts.scoring.alignment import UNITS_PER_WEIGHT, ActAlignments
+from fdbcore.suites.dialogue_acts.scoring.alignment import UNITS_PER_WEIGHT, ActAlignments, PackedActs
 from fdbcore.suites.dialogue_acts.scoring.scores import Floats, packed, score_pairs
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet
 from fdbcore.types import Problem
@@ -216,31 +216,21 @@ def paired_acts(alignments: ActAlignments) -> tuple[Floats, Floats]:
     """
     none = len(alignments.references.tags.names)
     counts, gaps = np.zeros((len(alignments), (none + 1) ** 2)), np.zeros((len(alignments), 2))
-    for reply, pairs in enumerate(_pairs(alignments)):
-        for left, right in pairs:
-            codes = [none if act is None else act[0] for act in (left, right)]
-            counts[reply, (none + 1) * codes[0] + codes[1]] += 1
-        both = [(left[1], right[1]) for left, right in pairs if left and right and left[0] == right[0]]
-        gaps[reply] = sum(abs(a - b) / UNITS_PER_WEIGHT for a, b in both), len(both)
+    for reply, alignment in enumerate(alignments):
+        left, right = (_acts_of(side, reply) for side in (alignments.references, alignments.predictions))
+        for step in alignment.path:
+            code_a, weight_a = (none, 0) if step.reference_index is None else left[step.reference_index]
+            code_b, weight_b = (none, 0) if step.prediction_index is None else right[step.prediction_index]
+            counts[reply, (none + 1) * code_a + code_b] += 1
+            if code_a == code_b:
+                gaps[reply] += abs(weight_a - weight_b) / UNITS_PER_WEIGHT, 1
     return counts, gaps
 
 
-def _pairs(alignments: ActAlignments) -> Iterator[list[tuple[tuple[int, int] | None, tuple[int, int] | None]]]:
-    """For each reply, the (act code, weight) of both sides as the path pairs them."""
-    sides = (alignments.references, alignments.predictions)
-    for reply, alignment in enumerate(alignments):
-        left, right = (
-            list(zip(side.acts[start:end].tolist(), side.weights[start:end].tolist(), strict=True))
-            for side in sides
-            for start, end in [side.offsets[reply : reply + 2].tolist()]
-        )
-        yield [
-            (
-                None if step.reference_index is None else left[step.reference_index],
-                None if step.prediction_index is None else right[step.prediction_index],
-            )
-            for step in alignment.path
-        ]
+def _acts_of(side: PackedActs, reply: int) -> list[tuple[int, int]]:
+    """The code and the weight of each act of a reply."""
+    start, end = side.offsets[reply : reply + 2].tolist()
+    return list(zip(side.acts[start:end].tolist(), side.weights[start:end].tolist(), strict=True))
 
 
 def agreement_screen(content: ActsAgreement, width: int) -> str:

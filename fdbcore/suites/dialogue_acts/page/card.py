@@ -10,11 +10,11 @@ from fdbcore.report.format import counted
 from fdbcore.results.document import scorecard
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PARTS, steps_of
-from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT, SCALES, condition_of
+from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT, SCALES
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import Diagnosis
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, ScoredSet, read
 from fdbcore.suites.dialogue_acts.scoring.findings import leads
-from fdbcore.suites.dialogue_acts.scoring.scores import ItemJson, Kind
+from fdbcore.suites.dialogue_acts.scoring.scores import ItemJson, Kind, condition_of
 from fdbcore.types.scorecard import Scorecard, ScoredCase, ScoreRow, Telling
 
 AS_PRINTED: Final = "Table 1 of the paper, as printed, not measured here; it states neither n nor which SD"

@@ -172,9 +172,12 @@ class _Pen:
             whole = sum(block.importance for block in sides)
             for block in sides if step["cost"] else ():
                 cost = step["cost"] * block.importance / whole
+                text, width = weight(cost), cost * unit
+                place = f'x="{number(x + width / 2)}" y="{number(self.y + 14)}"'
+                label = f'<text class="weight" {place}>{text}</text>' if _fits(text, WEIGHT_PX, width - PADDING) else ""
                 colour = self.tags.by_name[block.act]["colour"]
-                self.parts.append(_cost(block, colour, cost, x, cost * unit, self.y))
-                x += cost * unit
+                self.parts.append(_piece(block, colour, x, width, self.y, COST_HEIGHT, "", label))
+                x += width
         self.y += COST_HEIGHT + 6 if x > MARGIN else 0
 
 
@@ -199,23 +202,13 @@ def _piece(
 ) -> str:
     """A piece of an act in its colour, with the sign of what happened to it."""
     place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
-    inner = _inset(x, width, y, height)
+    by = min(2.0, width / 4)  # the frame has space to its neighbours
+    size = f'width="{number(width - 2 * by)}" height="{number(height - 4)}"'
+    inner = f'x="{number(x + by)}" y="{number(y + 2)}" {size}'
     described = f"<title>{xml(title)}</title>" if title else ""
     over = "" if block.operation == "kept" else f'<rect class="over" {inner}/>'
     fill = f'<rect class="fill" fill="{xml(colour)}" {place}/>'
     return f'<g class="block {block.operation}">{described}{fill}{over}{texts}</g>'
-
-
-def _cost(block: Block, colour: str, cost: float, x: float, width: float, y: float) -> str:
-    text = weight(cost)
-    label = f'<text class="weight" x="{number(x + width / 2)}" y="{number(y + 14)}">{text}</text>'
-    return _piece(block, colour, x, width, y, COST_HEIGHT, "", label if _fits(text, WEIGHT_PX, width - PADDING) else "")
-
-
-def _inset(x: float, width: float, y: float, height: float) -> str:
-    """The frame within a block, with space to its neighbours."""
-    by = min(2.0, width / 4)
-    return f'x="{number(x + by)}" y="{number(y + 2)}" width="{number(width - 2 * by)}" height="{number(height - 4)}"'
 
 
 def _link(above: Block, below: Block, colour: str, top: float, bottom: float, cost: float) -> str:
@@ -274,7 +267,10 @@ def live_view(live: LiveReplyJson) -> str:
     """Where a reply lies in its call, and what else was said there, as HTML."""
     lines = []
     if live["start_s"] is not None and live["end_s"] is not None:
-        after = "" if live["after_s"] is None else f", {_after(live['after_s'])}"
+        after, seconds = "", live["after_s"]
+        if seconds is not None:
+            after = f", {abs(seconds):.2f} s {'before the user' if seconds < 0 else 'after the user'}'s turn"
+            after += " ended" if seconds < 0 else ""
         lines.append(f"The reply is at {live['start_s']:.2f} to {live['end_s']:.2f} s of the call{after}.")
     lines += [
         f"Not scored, {IN_WORDS.get(each['part'], each['part'])}, {each['start_s']:.2f} to {each['end_s']:.2f} s: "
@@ -282,12 +278,6 @@ def live_view(live: LiveReplyJson) -> str:
         for each in live["apart"]
     ]
     return "".join(f'<p class="note">{xml(line)}</p>' for line in lines)
-
-
-def _after(seconds: float) -> str:
-    if seconds < 0:
-        return f"{-seconds:.2f} s before the user's turn ended"
-    return f"{seconds:.2f} s after the user's turn"
 
 
 def _told(step: ActJson, lang: str) -> str:

@@ -13,9 +13,9 @@ from fdbcore.suites.dialogue_acts.page.card import language, name_of, several_co
 from fdbcore.suites.dialogue_acts.page.picture import definitions, drawing, picture, standalone
 from fdbcore.suites.dialogue_acts.page.picture import style as style_of_drawings
 from fdbcore.suites.dialogue_acts.page.words import PACKAGE, PARTS, mean
-from fdbcore.suites.dialogue_acts.scoring.comparison import condition_of
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import Diagnosis
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, read
+from fdbcore.suites.dialogue_acts.scoring.scores import condition_of
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet, paper_acts, parsed
 from fdbcore.suites.dialogue_acts.turns import view as turn_view
 

@@ -21,7 +21,7 @@ from fdbcore.stats.significance import pairs_needed, sign_flip_p, spread_of
 from fdbcore.stats.variance import REPEATED, REST, variance_shares
 from fdbcore.suites.dialogue_acts.models.annotate import AnnotatedWith
 from fdbcore.suites.dialogue_acts.records import ROUNDING
-from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, Floats, SystemScores, item_means
+from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, Floats, SystemScores, condition_of, item_means
 from fdbcore.types.scorecard import Difference, Figure, Interval, Scale, ScoreRow
 
 SCALES: Final = (
@@ -77,11 +77,6 @@ class ScoringSettings(PooledWith, frozen=True, kw_only=True):
         """The settings that the options of the suite say."""
         named = {name: options[name] for name in ("as_given", "first_reference", "partial_credit")}
         return cls(merged=not options["unmerged"], **named)
-
-
-def condition_of(of: str, annotator: str) -> str:
-    """The name of a set as one annotator labels it."""
-    return f"{of}, annotated by {annotator}"
 
 
 def score_rows(rows: Sequence[SystemScores], settings: ScoringSettings) -> list[ScoreRow]:

@@ -13,8 +13,7 @@ import numpy as np
 from msgspec import Meta
 
 from fdbcore.suites.dialogue_acts.page.words import steps_of
-from fdbcore.suites.dialogue_acts.scoring.comparison import condition_of
-from fdbcore.suites.dialogue_acts.scoring.scores import Floats, ItemJson, Kind
+from fdbcore.suites.dialogue_acts.scoring.scores import Floats, ItemJson, Kind, condition_of
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT
 from fdbcore.types.scorecard import Figure, ScoreRow
 

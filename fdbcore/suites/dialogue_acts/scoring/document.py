@@ -26,7 +26,6 @@ from fdbcore.suites.dialogue_acts.scoring.comparison import (
     ScoringSettings,
     annotators_of,
     comparisons,
-    condition_of,
     score_rows,
     variance_of,
 )
@@ -36,6 +35,7 @@ from fdbcore.suites.dialogue_acts.scoring.scores import (
     WEIGHTS,
     ItemJson,
     SystemScores,
+    condition_of,
     items_of,
     no_reply,
     system_row,

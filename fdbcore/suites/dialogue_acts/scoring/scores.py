@@ -204,6 +204,11 @@ class SystemScores:
         return int((~np.isnan(self.values[..., 0])).any(axis=1).sum())
 
 
+def condition_of(of: str, annotator: str) -> str:
+    """The name of a set, or of the turns of a side, as one annotator labels it."""
+    return f"{of}, annotated by {annotator}"
+
+
 def item_means(values: Floats) -> Floats:
     """The mean of each item over its repeats or trials, (items, repeats, ...); NaN where it has none."""
     counts = (~np.isnan(values)).sum(axis=1)
@@ -276,7 +281,8 @@ def system_row(answers: Answers, annotator: str, weights: Weights) -> SystemScor
     labels = [label for reply in answers.replies for label in reply.annotations]
     repeats = tuple(sorted({label.repeat for label in labels if label.annotator == annotator})) or (1,)
     cells, sequences = [], []
-    for (index, trial, reply), (which, repeat) in product(_numbered(replies), enumerate(repeats)):
+    numbered = [(index, place, reply) for index, trials in enumerate(replies) for place, reply in enumerate(trials)]
+    for (index, trial, reply), (which, repeat) in product(numbered, enumerate(repeats)):
         steps = annotated(reply, annotator, repeat)
         if steps is not None:
             cells.append((index, trial, which))
@@ -289,28 +295,10 @@ def system_row(answers: Answers, annotator: str, weights: Weights) -> SystemScor
         scored = References.of(records, weights, tags).score(places[:, 0], alike, counted)
     of_trials = np.full((len(records), max(map(len, replies), default=0) or 1, len(repeats), len(MEASURES)), np.nan)
     of_trials[tuple(places.T)] = scored.scores
-    silent = sum(map(no_reply, answers.replies))
     kind: Kind = "ceiling" if answers.system == REFERENCE else "system"
-    return SystemScores(
-        answers.set.name,
-        answers.system,
-        annotator,
-        kind,
-        weights,
-        of_trials,
-        scored.scores,
-        silent,
-        scored,
-        places,
-        repeats,
-    )
-
-
-def _numbered(replies: Sequence[Sequence[Response]]) -> Iterator[tuple[int, int, Response]]:
-    """Each reply with the number of its record, and its own place among the trials of that."""
-    for index, trials in enumerate(replies):
-        for place, reply in enumerate(trials):
-            yield index, place, reply
+    found = SystemScores(answers.set.name, answers.system, annotator, kind, weights, of_trials, scored.scores)
+    silent = sum(map(no_reply, answers.replies))
+    return replace(found, no_reply=silent, scored=scored, cells=places, repeats=repeats)
 
 
 def items_of(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:

@@ -15,11 +15,13 @@ from msgspec import Meta
 from fdbcore.analysis.summary_types import Measures
 from fdbcore.stats.bootstrap import bootstrap_ci
 from fdbcore.suites.dialogue_acts.records import ActJson
+from fdbcore.suites.dialogue_acts.scoring.scores import condition_of
 from fdbcore.suites.dialogue_acts.turns.spoken import Part
 from fdbcore.types import SIDES, Side
-from fdbcore.types.scorecard import Interval
+from fdbcore.types.scorecard import Figure, ScoreRow
 
 QUARTERS: Final = 4
+NO_REPLY: Final = "no reply"
 
 
 class TurnActs(TypedDict):
@@ -58,55 +60,17 @@ class CallOfTurns(TypedDict):
     asides: Annotated[dict[Side, int], Meta(description="stretches of speech that took no floor; they have no acts")]
 
 
-class ActShare(TypedDict):
-    """How much of the turns an act is."""
-
-    share: Annotated[float, Meta(description="mean importance per turn")]
-    ci95: Interval
-    turns: Annotated[float, Meta(description="share of the turns that have the act")]
-
-
-class SideShares(TypedDict):
-    """The acts of a side of the calls of a system. ci95: resamples calls, those with one recorded user together."""
-
-    system: str
-    side: Side
-    annotator: str
-    calls: int
-    turns: Annotated[int, Meta(description="that are annotated")]
-    acts: dict[str, ActShare]
-
-
-class WhatFollows(TypedDict):
-    """What B's next turn is after an act of A, weighted by the importance of that act in A's turn."""
-
-    system: str
-    annotator: str
-    act: str
-    turns: Annotated[int, Meta(description="of A that have the act, and whose answer is known")]
-    next: Annotated[dict[str, float], Meta(description="shares of what B says then; with no_reply they sum to 1")]
-    no_reply: float
-
-
-class QuarterShares(TypedDict):
-    """The acts of the turns of a side that begin in one quarter of their calls."""
-
-    system: str
-    side: Side
-    annotator: str
-    quarter: int
-    turns: int
-    acts: Annotated[dict[str, float], Meta(description="mean importance per turn; empty without turns")]
-
-
 class TurnsJson(TypedDict):
-    """The turns of calls, and how their acts are distributed."""
+    """The turns of calls, and how their acts are distributed, in %: an act's figure is its mean importance per turn."""
 
     locale: str
     calls: list[CallOfTurns]
-    shares: list[SideShares]
-    follows: list[WhatFollows]
-    quarters: list[QuarterShares]
+    shares: Annotated[list[ScoreRow], Meta(description="of sides; calls of one recorded user are resampled together")]
+    follows: Annotated[
+        list[ScoreRow],
+        Meta(description="what B says next after an act of A, the subset"),
+    ]
+    quarters: Annotated[list[ScoreRow], Meta(description="of turns that begin in a quarter of their calls")]
 
 
 class LiveTiming(TypedDict):
@@ -127,29 +91,21 @@ def weights(turn: TurnJson, annotator: str, acts: Sequence[str]) -> Mapping[str,
     }
 
 
-def shares(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[SideShares]:
+def shares(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[ScoreRow]:
     """The acts of each system's side B and of its users' side A. Calls with one recorded user are one cluster."""
-    for system, annotator, side, found in _sides(calls, acts):
+    for system, condition, found in _sides(calls, acts):
         users = [call["user"] for call, _, _ in found]
-        values = {act: np.array([weight[act] for _, _, weight in found]) for act in acts}
-        yield {
-            "system": system,
-            "side": side,
-            "annotator": annotator,
-            "calls": len({call["path"] for call, _, _ in found}),
-            "turns": len(found),
-            "acts": {
-                act: {
-                    "share": float(value.mean()),
-                    "ci95": bootstrap_ci(value, users).interval,
-                    "turns": float((value > 0).mean()),
-                }
-                for act, value in values.items()
-            },
-        }
+        figures, counts = {}, {"calls": len({call["path"] for call, _, _ in found})}
+        for act in acts:
+            values = np.array([weight[act] for _, _, weight in found])
+            limits = bootstrap_ci(values, users).interval
+            ci95 = limits and (100 * limits[0], 100 * limits[1])
+            figures[act] = Figure(100 * float(values.mean()), None, ci95)
+            counts[f"turns with {act}"] = int((values > 0).sum())
+        yield ScoreRow(condition, "system", system, len(found), figures, counts=counts)
 
 
-def follows(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[WhatFollows]:
+def follows(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[ScoreRow]:
     """For each act of A: what B's reply to such turns is.
 
     A turn of A that B did not answer before A's next one has no reply. A's last turn in a call counts only if B
@@ -160,41 +116,30 @@ def follows(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[WhatF
         for act in acts:
             having = [(asked[act], replied) for asked, replied in pairs if asked[act] > 0]
             total = sum(weight for weight, _ in having)
-            if not having:
-                continue
-            yield {
-                "system": system,
-                "annotator": annotator,
-                "act": act,
-                "turns": len(having),
-                "next": {
+            if having:
+                said = {
                     other: sum(weight * replied[other] for weight, replied in having if replied) / total
                     for other in acts
-                },
-                "no_reply": sum(weight for weight, replied in having if not replied) / total,
-            }
+                }
+                said[NO_REPLY] = sum(weight for weight, replied in having if not replied) / total
+                figures = {name: Figure(100 * share) for name, share in said.items()}
+                yield ScoreRow(condition_of("after A", annotator), "system", system, len(having), figures, subset=act)
 
 
-def quarters(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[QuarterShares]:
+def quarters(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[ScoreRow]:
     """The acts of each side in the quarters of calls, by where turns begin."""
-    for system, annotator, side, found in _sides(calls, acts):
+    for system, condition, found in _sides(calls, acts):
         begun = [min(int(QUARTERS * turn["start_s"] / call["length_s"]), QUARTERS - 1) for call, turn, _ in found]
         for quarter in range(QUARTERS):
             own = [weight for (_, _, weight), number in zip(found, begun, strict=True) if number == quarter]
-            yield {
-                "system": system,
-                "side": side,
-                "annotator": annotator,
-                "quarter": quarter + 1,
-                "turns": len(own),
-                "acts": {act: sum(weight[act] for weight in own) / len(own) for act in acts if own},
-            }
+            figures = {act: Figure(100 * (sum(weight[act] for weight in own) / len(own))) for act in acts if own}
+            yield ScoreRow(condition, "system", system, len(own), figures, subset=f"quarter {quarter + 1}")
 
 
 def _sides(
     calls: Sequence[CallOfTurns], acts: Sequence[str]
-) -> Iterator[tuple[str, str, Side, list[tuple[CallOfTurns, TurnJson, Mapping[str, float]]]]]:
-    """Each system, annotator and side that has annotated turns: these with their calls and the weights of acts."""
+) -> Iterator[tuple[str, str, list[tuple[CallOfTurns, TurnJson, Mapping[str, float]]]]]:
+    """Each system and side with turns that an annotator labels: these with their calls and the weights of acts."""
     for system, annotator, own in _by_annotator(calls):
         for side in reversed(SIDES):
             found = [
@@ -204,7 +149,7 @@ def _sides(
                 if turn["side"] == side and (weight := weights(turn, annotator, acts)) is not None
             ]
             if found:
-                yield system, annotator, side, found
+                yield system, condition_of(f"{side}'s turns", annotator), found
 
 
 def _by_annotator(calls: Sequence[CallOfTurns]) -> Iterator[tuple[str, str, list[CallOfTurns]]]:

@@ -15,21 +15,13 @@ from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
 from fdbcore.suites.dialogue_acts.page.picture import act_list
 from fdbcore.suites.dialogue_acts.page.words import PACKAGE
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, read
-from fdbcore.suites.dialogue_acts.turns.tables import (
-    CallOfTurns,
-    QuarterShares,
-    SideShares,
-    TurnJson,
-    TurnsJson,
-    WhatFollows,
-)
+from fdbcore.suites.dialogue_acts.turns.tables import NO_REPLY, CallOfTurns, TurnJson
 from fdbcore.types import Problem, clock_text
-from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoreRow
+from fdbcore.types.scorecard import NO_FIGURE, Scale, Scorecard, ScoreRow
 
 FOLLOWS: Final = "What B says next after an act of A, % of what it says"
 QUARTERS: Final = "Acts by quarter of the call, % of what is said"
 NOTE_OF_FOLLOWS: Final = "A turn counts by the importance of the act in it. A's last turn counts only if B answered it."
-NO_REPLY: Final = "no reply"
 TIMING: Final = "Timing of the calls"
 MOST_CALLS: Final = 200
 """So many calls are listed on the page; scores.json has all."""
@@ -52,12 +44,11 @@ def card(document: Mapping[str, Any]) -> Scorecard:
     for one in settings.annotated_with:
         evidence[f"annotation by {one['annotator']}"] = f"{annotation_took(one)}; {one['sdk']}, {one['server']}"
     n_turns = sum(len(call["turns"]) for call in turns["calls"])
-    conditions = dict.fromkeys(map(_condition, turns["shares"]))
     return Scorecard(
         "Which dialogue acts do the turns have?",
         [Scale(act["name"], act["name"], unit="%", decimals=1, bounds=(0, 100)) for act in found.tag_set["acts"]],
-        {condition: f"{condition}, share of each act" for condition in conditions},
-        list(_share_rows(turns)),
+        {row.condition: f"{row.condition}, share of each act" for row in turns["shares"]},
+        turns["shares"],
         warnings=found.warnings,
         problems=[Problem(each.where, each.reason) for each in found.problems],
         caption="Dialogue acts of turns: mean importance per turn, in %.",
@@ -67,21 +58,6 @@ def card(document: Mapping[str, Any]) -> Scorecard:
         level=settings.level,
         not_compared=NOT_COMPARED,
     )
-
-
-def _share_rows(turns: TurnsJson) -> Iterator[ScoreRow]:
-    """The acts of each side as rows of a scorecard."""
-    for each in turns["shares"]:
-        figures = {
-            act: Figure(100 * one["share"], None, one["ci95"] and (100 * one["ci95"][0], 100 * one["ci95"][1]))
-            for act, one in each["acts"].items()
-        }
-        yield ScoreRow(_condition(each), "system", each["system"], each["turns"], figures)
-
-
-def _condition(of: SideShares) -> str:
-    """The name of the turns of a side as one annotator labels them."""
-    return f"{of['side']}'s turns, annotated by {of['annotator']}"
 
 
 class _Table(NamedTuple):
@@ -128,21 +104,36 @@ def _turn_tables(document: ActsDocument) -> Iterator[_Table]:
     """What follows which act, and the acts by quarter of the call, of a document with turns."""
     if document.turns is None:
         return
-    turns, acts = document.turns, [act["name"] for act in document.tag_set["acts"]]
-    if found := turns["follows"]:
-        names = [(_of(each, turns, each["act"]), Cell(each["act"], _of(each, turns))) for each in found]
-        rows = [[str(each["turns"]), *_percents(each["next"], acts), _percent(each["no_reply"])] for each in found]
-        yield _Table(FOLLOWS, names, ["act of A", "turns", *acts, NO_REPLY], rows, NOTE_OF_FOLLOWS)
-    if quarters := turns["quarters"]:
-        names = [
-            (
-                _of(each, turns, f"{each['side']} {each['quarter']}/4"),
-                Cell(f"{each['side']}, quarter {each['quarter']}", _of(each, turns)),
-            )
-            for each in quarters
-        ]
-        rows = [[str(each["turns"]), *_percents(each["acts"], acts)] for each in quarters]
-        yield _Table(QUARTERS, names, ["turns of", "turns", *acts], rows)
+    acts, shares = [act["name"] for act in document.tag_set["acts"]], document.turns["shares"]
+    systems, annotators = {row.system for row in shares}, {_annotator(row) for row in shares}
+
+    def of(row: ScoreRow) -> list[str]:
+        """Of whom it is, naming only what there are several of."""
+        several = [row.system] if len(systems) > 1 else []
+        return several + ([_annotator(row)] if len(annotators) > 1 else [])
+
+    def named(row: ScoreRow, on_screen: str, on_page: str) -> tuple[str, Cell]:
+        return ", ".join([on_screen, *of(row)]), Cell(on_page, ", ".join(of(row)))
+
+    if rows := document.turns["follows"]:
+        names = [named(row, row.subset, row.subset) for row in rows]
+        heads = [*acts, NO_REPLY]
+        yield _Table(FOLLOWS, names, ["act of A", "turns", *heads], _figures(rows, heads), NOTE_OF_FOLLOWS)
+    if rows := document.turns["quarters"]:
+        sides = [(row, row.condition[0]) for row in rows]
+        names = [named(row, f"{side} {row.subset[-1]}/4", f"{side}, {row.subset}") for row, side in sides]
+        yield _Table(QUARTERS, names, ["turns of", "turns", *acts], _figures(rows, acts))
+
+
+def _annotator(row: ScoreRow) -> str:
+    return row.condition.partition(", annotated by ")[2]
+
+
+def _figures(rows: Sequence[ScoreRow], heads: Sequence[str]) -> list[list[str]]:
+    """The cells of a table: n, and a figure below each head."""
+    values = [[row.measures.get(head, NO_FIGURE).value for head in heads] for row in rows]
+    texts = [[NONE if value is None else f"{value:.1f}" for value in own] for own in values]
+    return [[str(row.n), *own] for row, own in zip(rows, texts, strict=True)]
 
 
 def _timing(document: ActsDocument) -> Iterator[_Table]:
@@ -151,21 +142,6 @@ def _timing(document: ActsDocument) -> Iterator[_Table]:
         rows = [[str(each["calls"]), *cells(each["measures"])] for each in found]
         names = [(each["system"], Cell(each["system"], "")) for each in found]
         yield _Table(TIMING, names, ["system", "calls", *titles()], rows, note())
-
-
-def _of(row: WhatFollows | QuarterShares, turns: TurnsJson, what: str = "") -> str:
-    """What of whom, naming only what there are several of."""
-    system = row["system"] if len({each["system"] for each in turns["shares"]}) > 1 else ""
-    annotator = row["annotator"] if len({each["annotator"] for each in turns["shares"]}) > 1 else ""
-    return ", ".join(filter(None, (what, system, annotator)))
-
-
-def _percents(shares: Mapping[str, float], acts: Sequence[str]) -> list[str]:
-    return [_percent(shares.get(act)) for act in acts]
-
-
-def _percent(share: float | None) -> str:
-    return NONE if share is None else f"{100 * share:.1f}"
 
 
 def _call(call: CallOfTurns, lang: str) -> dict[str, Any]:

@@ -170,8 +170,11 @@ def generate(
             progress.usage = kept.usage
             if _has_replies(folder):
                 _write(folder, settings, progress, model, price)
-            else:
-                _leave_nothing(folder)
+            else:  # not even settings, which can then still be changed
+                for name in (RECORDS, DROPPED, GENERATED, REPLIES):
+                    (folder / name).unlink(missing_ok=True)
+                with suppress(OSError):  # not empty: it holds prompts, perhaps
+                    folder.rmdir()
     return progress
 
 
@@ -267,14 +270,6 @@ def _check_folder(folder: Path, settings: Mapping[str, Any], n: int) -> None:
 def _has_replies(folder: Path) -> bool:
     path = folder / REPLIES
     return path.is_file() and path.stat().st_size > 0
-
-
-def _leave_nothing(folder: Path) -> None:
-    """Remove the files of a generation without a single reply, so that the settings can still be changed."""
-    for name in (RECORDS, DROPPED, GENERATED, REPLIES):
-        (folder / name).unlink(missing_ok=True)
-    with suppress(OSError):  # not empty: it holds prompts, perhaps
-        folder.rmdir()
 
 
 def _write(

@@ -10,7 +10,7 @@ A set that has been spoken is the users of a run.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -90,7 +90,14 @@ def speak_records(
     """
     if speaker.describe().get("folder") == str(folder.absolute()):
         raise SettingsError(f"{folder}: expected a speaker's recordings in another folder than what is made of them")
-    fit, problems = _fit(records, folder)
+    fit: list[Record] = []
+    problems: list[Problem] = []
+    for record in records:
+        try:
+            wav_path(folder, record)
+            fit.append(record)
+        except InputError as error:
+            problems.append(Problem(record.id, str(error)))
     notes = _Notes(folder, speaker.describe(), fit)
     try:
         for number, record in enumerate(fit, 1):
@@ -120,7 +127,9 @@ def clip_of(pcm: Samples, rate_hz: int) -> Samples:
     full = _at_full_scale(pcm)
     if (full[2:] & full[1:-1] & full[:-2]).any():  # so many in a row are no peak
         raise InputError("speech: expected no clipping, got three samples in a row at full scale")
-    converted = pcm if rate_hz == RATE_HZ else _converted(pcm, rate_hz)
+    converted = pcm
+    for resampler in (resampler_to_48k(rate_hz), Resampler(SAMPLE_RATE_HZ, RATE_HZ)) if rate_hz != RATE_HZ else ():
+        converted = np.concatenate((resampler.process(converted), resampler.flush()))
     if converted is not pcm and _at_full_scale(converted).any():
         raise InputError(f"speech: expected lower peaks, got some that clip when {rate_hz} Hz become {RATE_HZ}")
     sounding = np.flatnonzero(converted)
@@ -134,24 +143,6 @@ def _at_full_scale(pcm: Samples) -> npt.NDArray[np.bool_]:
     return at
 
 
-def _converted(pcm: Samples, rate_hz: int) -> Samples:
-    for resampler in (resampler_to_48k(rate_hz), Resampler(SAMPLE_RATE_HZ, RATE_HZ)):
-        pcm = np.concatenate((resampler.process(pcm), resampler.flush()))
-    return pcm
-
-
-def _fit(records: Iterable[Record], folder: Path) -> tuple[list[Record], list[Problem]]:
-    """The records whose ids can name files, and those whose ids cannot."""
-    fit, problems = [], []
-    for record in records:
-        try:
-            wav_path(folder, record)
-            fit.append(record)
-        except InputError as error:
-            problems.append(Problem(record.id, str(error)))
-    return fit, problems
-
-
 class _Notes:
     """speak.json: which files are ours, and who has spoken what in them."""
 
@@ -160,19 +151,16 @@ class _Notes:
         earlier = read_json(folder / SPEAK) if (folder / SPEAK).is_file() else {"files": {}, "speakers": {}}
         if earlier.setdefault("schema", SPEAK_SCHEMA) != SPEAK_SCHEMA:
             raise RecordingError(f"{folder / SPEAK}: expected schema {SPEAK_SCHEMA}, got {earlier['schema']!r}")
-        self._refuse_foreign(records, earlier["files"])
+        paths = [wav_path(folder, record) for record in records if record.id not in earlier["files"]]
+        if foreign := [path.name for path in paths if path.exists()]:
+            raise SettingsError(
+                f"{folder}: expected only recordings of {SPEAK}, found others, which would be lost: "
+                f"{', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
+            )
         self._files: dict[str, Any] = {record.id: earlier["files"].get(record.id) for record in records}
         self._speaker = settings_hash(speaker)[:12]
         self._speakers = {**earlier["speakers"], self._speaker: json.loads(json.dumps(speaker))}
         self.write()  # before the first file, so that all of them are known to be ours
-
-    def _refuse_foreign(self, records: Iterable[Record], ours: Mapping[str, Any]) -> None:
-        paths = [wav_path(self._folder, record) for record in records if record.id not in ours]
-        if foreign := [path.name for path in paths if path.exists()]:
-            raise SettingsError(
-                f"{self._folder}: expected only recordings of {SPEAK}, found others, which would be lost: "
-                f"{', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
-            )
 
     def lacks(self, record: Record) -> bool:
         """Whether the record must still be spoken."""
@@ -230,7 +218,12 @@ def side_a(data: str) -> SideA:
     folder = Path(path).absolute()
     records, problems = records_in(folder)
     clips = [Clip(record.id, wav_path(folder, record), record.topic, {"id": record.id}) for record in records]
-    _refuse_unspoken(clips, folder)
+    if missing := [clip.name for clip in clips if not clip.path.is_file()]:
+        several = f"{', '.join(missing[:3])}{', ...' if len(missing) > 3 else ''}"
+        raise InputError(
+            f"{folder}: expected a recording of each record, found none of {len(missing)} of {len(clips)} ({several}): "
+            f"fdbcore dataset speak {folder}"
+        )
     texts = {name: (folder / name).read_text("utf-8") for name in (RECORDS, SPEAK) if (folder / name).is_file()}
     if made := generated(folder)["settings"]:  # without what changes when records are added
         texts[GENERATED] = json.dumps({"schema": GENERATED_SCHEMA, "settings": made}, ensure_ascii=False)
@@ -250,13 +243,3 @@ def shipped(folder: Path, show: Callable[[str], None]) -> None:
     records, _ = records_in(folder)
     for where, reason in speak_records(records, folder, registry.speaker(SPEAKERS["ja"]), show):
         raise InputError(f"{where}: {reason}")
-
-
-def _refuse_unspoken(clips: list[Clip], folder: Path) -> None:
-    missing = [clip.name for clip in clips if not clip.path.is_file()]
-    if missing:
-        several = f"{', '.join(missing[:3])}{', ...' if len(missing) > 3 else ''}"
-        raise InputError(
-            f"{folder}: expected a recording of each record, found none of {len(missing)} of {len(clips)} ({several}): "
-            f"fdbcore dataset speak {folder}"
-        )
