@@ -169,7 +169,8 @@ def test_responses_find_their_sets_by_id(tmp_path: Path) -> None:
     second = written(tmp_path / "second.jsonl", [record("b", "Inf 1"), record("both", "Q 1")])
     answers = written(tmp_path / "replies.jsonl", [response(id, "Q 1") for id in ("a", "b", "both")])
     content = scored(answers, "--references", first, "--references", second, cwd=tmp_path, code=1)
-    means = {row["set"]: row["measures"]["wlcs"]["value"] for row in content["rows"] if row["system"] == "s"}
+    own = [row for row in content["rows"] if (row["system"], row["subset"]) == ("s", "")]
+    means = {row["condition"].partition(",")[0]: row["measures"]["wlcs"]["value"] for row in own}
     assert means == {"first": 1.0, "second": 0.0}
     assert content["problems"][0] == {
         "where": f"{answers}, line 3 (both)",
@@ -306,11 +307,8 @@ def test_a_run_is_scored_with_the_records_it_was_held_with(tmp_path: Path, monke
     written(tmp_path / "other" / "records.jsonl", record_set(["Inf 1"]).records.values())
     monkeypatch.setattr(replies, "responses_of", lambda run, _: ([response("r0", "Q 1", run.name)], []))
     content = scored(*(tmp_path / name for name in ("one", "two", "other")), cwd=tmp_path)
-    found = [
-        (row["set"], row["system"], row["measures"]["wed"]["value"])
-        for row in content["rows"]
-        if row["system"] in ("one", "two", "other")
-    ][::2]
+    own = [row for row in content["rows"] if row["group"] == "system" and not row["subset"]]
+    found = [(row["condition"].partition(",")[0], row["system"], row["measures"]["wed"]["value"]) for row in own]
     assert found == [("one", "one", 0.0), ("one", "two", 0.0), ("other", "other", 1.0)]
     assert content["problems"] == []
     again = scored(

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 from statistics import fmean, stdev
-from typing import Any, Final, cast
+from typing import Any, Final
 
+from fdbcore.recording.form import converted
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS, align_acts
-from fdbcore.suites.dialogue_acts.scoring.scores import ItemJson
+from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem
 from fdbcore.suites.dialogue_acts.tag_sets import paper_acts
 
 CONDITION: Final = "smoke, annotated by authored"
@@ -48,13 +49,13 @@ PAPER: Final = (
 Sequence_ = list[tuple[str, float]]
 
 
-def make_item(reference: Sequence_, reply: Sequence_, **given: Any) -> ItemJson:
+def make_item(reference: Sequence_, reply: Sequence_, **given: Any) -> dict[str, Any]:
     """An item of a document, aligned; `given` replaces any of its texts."""
     found = align_acts(reference, reply)
     recall = align_acts(reply, reference).weighted_lcs  # the reference's weights count where it is the prediction
     wlcs = found.weighted_lcs
     texts = {name: given.pop(name) for name in ("reference_text", "response_text") if name in given}
-    item = {
+    return {
         "set": "smoke",
         "id": "r1",
         "topic": "timer",
@@ -86,7 +87,6 @@ def make_item(reference: Sequence_, reply: Sequence_, **given: Any) -> ItemJson:
         ],
         **given,
     }
-    return cast("ItemJson", item)
 
 
 def make_document(systems: Sequence[str] = ("good", "terse"), n: int = 20, seed: int = 1) -> dict[str, Any]:
@@ -134,11 +134,17 @@ def systems_of(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [row for row in document["rows"] if not row["subset"]]
 
 
+def as_item(made: dict[str, Any]) -> ActsItem:
+    """An item as the suite has it."""
+    found: ActsItem = converted(made, ActsItem)
+    return found
+
+
 def _steps(sequence: Sequence_) -> list[dict[str, Any]]:
     return [{"act": act, "importance": importance} for act, importance in sequence]
 
 
-def _record(draw: random.Random, number: int, systems: Sequence[str]) -> list[ItemJson]:
+def _record(draw: random.Random, number: int, systems: Sequence[str]) -> list[dict[str, Any]]:
     topic, user, reply = AUTHORED[number % len(AUTHORED)]
     reference = _sequence(draw)
     given = {"id": f"r{number}", "topic": topic, "user": user, "reference_text": reply}
@@ -160,7 +166,9 @@ def _scaled(sequence: Sequence_) -> Sequence_:
     return [(act, weight / total) for act, weight in sequence]
 
 
-def _row(system: str, group: str, items: Sequence[ItemJson], uniform: Sequence[ItemJson] = ()) -> dict[str, Any]:
+def _row(
+    system: str, group: str, items: Sequence[dict[str, Any]], uniform: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
     measures = {name: _summary([item["scores"][name] for item in items]) for name in MEASURES}
     alike = {f"uniform_{name}": _summary([item["scores"][name] for item in uniform]) for name in MEASURES if uniform}
     return {
@@ -174,7 +182,7 @@ def _row(system: str, group: str, items: Sequence[ItemJson], uniform: Sequence[I
     }
 
 
-def _topics(system: str, items: Sequence[ItemJson]) -> list[dict[str, Any]]:
+def _topics(system: str, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     topics = sorted({item["topic"] for item in items})
     scores = {topic: [item["scores"] for item in items if item["topic"] == topic] for topic in topics}
     return [
@@ -196,14 +204,11 @@ def _summary(values: Sequence[float]) -> dict[str, Any]:
     return {"value": mean, "sd": sd, "ci95": [mean - half, mean + half]}
 
 
-def _shrunk(items: Sequence[ItemJson], factor: float) -> list[ItemJson]:
-    return cast(
-        "list[ItemJson]",
-        [{"scores": {name: value * factor for name, value in item["scores"].items()}} for item in items],
-    )
+def _shrunk(items: Sequence[dict[str, Any]], factor: float) -> list[dict[str, Any]]:
+    return [{"scores": {name: value * factor for name, value in item["scores"].items()}} for item in items]
 
 
-def _difference(measure: str, a: str, b: str, by_system: dict[str, list[ItemJson]]) -> dict[str, Any]:
+def _difference(measure: str, a: str, b: str, by_system: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     pairs = zip(by_system[a], by_system[b], strict=True)
     found = _summary([one["scores"][measure] - other["scores"][measure] for one, other in pairs])
     low, high = found["ci95"]
@@ -222,7 +227,7 @@ def _difference(measure: str, a: str, b: str, by_system: dict[str, list[ItemJson
     }
 
 
-def _cases(items: Sequence[ItemJson]) -> list[dict[str, Any]]:
+def _cases(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     picked = [
         {"case": case, "item": max(range(len(items)), key=lambda index: items[index]["scores"][case])}
         for case in ("insertion", "deletion", "substitution")
@@ -230,7 +235,7 @@ def _cases(items: Sequence[ItemJson]) -> list[dict[str, Any]]:
     return [*picked, {"case": "smallest", "item": min(range(len(items)), key=lambda k: items[k]["scores"]["wed"])}]
 
 
-def _diagnosis(system: str, items: Sequence[ItemJson]) -> dict[str, Any]:
+def _diagnosis(system: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
     names = [*ACTS, "none"]
     matrix = [[0.0] * len(names) for _ in names]
     for item in items:

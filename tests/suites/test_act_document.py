@@ -398,8 +398,8 @@ def test_a_turn_a_recorded_user_has_the_bits_of_single_requests(trials: int) -> 
     assert turns["differences"] == [{**one, "clusters": one["n"]} for one in alone["differences"]]
     assert not any(one["clusters"] for one in alone["differences"])
     for one, single in zip(turns["rows"], alone["rows"], strict=True):
-        users = {} if one["subset"] else {"recorded_users": one["n"]}
-        assert one == {**single, "counts": {**single["counts"], **users}}
+        beside = {} if one["subset"] else {"recorded_users": one["n"]}
+        assert one == {**single, "counts": {**single["counts"], **beside}}
 
 
 def test_trials_that_are_all_alike_make_no_interval_narrower() -> None:

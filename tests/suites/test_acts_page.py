@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner
 from fakes.browser import opened_page
-from helpers.acts_document import MEASURES, PAPER, make_document, make_item, systems_of
+from helpers.acts_document import MEASURES, PAPER, as_item, make_document, make_item, systems_of
 
 from fdbcore._version import __version__
 from fdbcore.cli.main import main
@@ -359,8 +359,8 @@ def test_the_published_table_is_marked_as_the_papers() -> None:
     measures |= {name: {"value": 0.111} for name in ("deletion", "insertion", "substitution")}
     document = make_document(n=2)
     assert "Table 1 of the paper" not in page(document)
-    row = {"condition": f"{PUBLISHED}x", "group": "published", "system": "y", "n": None, "measures": measures}
-    html = page(document | {"rows": [*document["rows"], row]})
+    printed = {"condition": f"{PUBLISHED}x", "group": "published", "system": "y", "n": None, "measures": measures}
+    html = page(document | {"rows": [*document["rows"], printed]})
     assert "as printed, not measured here" in html
     row, *_ = (cells for cells in Page(html).rows if cells.get("label", "").startswith("y "))
     assert "such scores cannot be compared with the paper" in html
@@ -453,8 +453,8 @@ def test_no_text_goes_beyond_its_picture(browser_page: tuple[BrowserPage, list[s
         weights = [draw.random() for _ in range(draw.randint(2, 7))]
         return [(draw.choice(ACTS), weight / sum(weights)) for weight in weights]
 
-    pictures = [picture(make_item(acts(), acts())) for _ in range(600)]
-    pictures += [picture(make_item(acts(), acts()), say=sayer("ja")) for _ in range(200)]
+    pictures = [picture(as_item(make_item(acts(), acts()))) for _ in range(600)]
+    pictures += [picture(as_item(make_item(acts(), acts())), say=sayer("ja")) for _ in range(200)]
     assert sum("missing +" in one and "redundant +" in one and "swapped" in one for one in pictures) > 100
     assert overflowing(browser_page[0], pictures) == []
 

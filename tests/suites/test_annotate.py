@@ -33,7 +33,9 @@ RESPONSES = [Response(found.id, "system", f"はい、{found.id}です。") for f
 def acts_of(reply: str) -> tuple[Step, ...]:
     """What `label` says of a reply: each of its halves is an act."""
     half = len(reply) // 2
-    return Step("Commissive", 0.7, "理由。", reply[:half]), Step("Suggestion", 0.3, "理由。", reply[half:])
+    return Step("Commissive", 0.7, reply[:half], rationale="理由。"), Step(
+        "Suggestion", 0.3, reply[half:], rationale="理由。"
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -246,7 +248,7 @@ def test_words_that_a_reply_does_not_have_are_marked_and_older_annotations_have_
         return json.dumps(told) if "次も？" in asked.user else label(asked)
 
     monkeypatch.chdir(tmp_path)
-    old = Annotation("ann", (Step("Commissive", 0.6, "理由。"), Step("Inform", 0.4)))
+    old = Annotation("ann", (Step("Commissive", 0.6, rationale="理由。"), Step("Inform", 0.4)))
     replies = [Response(one.id, "s", "はい、しました。次も？", (old,)) for one in RECORDS[:2]]
     Path("records.jsonl").write_text(jsonl(RECORDS[:2]), encoding="utf-8")
     Path("replies.jsonl").write_text(jsonl(replies), encoding="utf-8")

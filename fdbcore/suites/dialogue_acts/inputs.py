@@ -88,7 +88,7 @@ def _score_replies(paths: Sequence[Path], job: ScoringJob) -> Scored:
         again += [f"{task.set.name}: {told}" for told in found.told]
     settings = ScoringSettings.of(job.options)
     content = document(sets, responses, problems, settings, job.options["published"], used)
-    calls = [(response.system, response.live["call"]) for response in responses if response.live is not None]
+    calls = [(response.system, response.live.call) for response in responses if response.live is not None]
     content, judged = judge_content(content, sets, responses, settings, job)
     made = to_builtins(structs.replace(content, timing=list(live_timing(calls))))
     files = {ANNOTATIONS: jsonl(responses), **paper_files(read(clean(made)))}

@@ -14,9 +14,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, NotRequired, Self, TypedDict, TypeVar
+from typing import Annotated, Any, Final, Self, TypeVar
 
-from msgspec import Meta
+from msgspec import Meta, Struct, structs, to_builtins
 
 from fdbcore.errors import ActError, InputError
 from fdbcore.runtime.json_values import MOST_DEPTH, is_flat
@@ -35,28 +35,14 @@ ROUNDING: Final = 1e-9
 """What decimal fractions may be off by in binary: 0.99 is within the tolerance."""
 
 
-class ActJson(TypedDict):
-    """An act of a reply. importance: its share of the reply."""
+class Step(Struct, frozen=True, omit_defaults=True):
+    """One dialogue act of a reply: `act` is one of a tag set, `importance` its share of the whole."""
 
     act: str
     importance: float
-    words: NotRequired[Annotated[str, Meta(description="that it stands for, as the annotator quotes them")]]
-    is_quote: NotRequired[Annotated[bool, Meta(description="false where the reply does not have these words")]]
-    rationale: NotRequired[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One dialogue act of a reply: `act` is one of a tag set, `importance` its share of the whole.
-
-    rationale: why its annotator chose it. words: those of the reply that it stands for, as its annotator quotes them,
-    right or not.
-    """
-
-    act: str
-    importance: float
-    rationale: str | None = None
-    words: str | None = None
+    words: Annotated[str, Meta(description="that it stands for, as the annotator quotes them, right or not")] = ""
+    is_quote: Annotated[bool, Meta(description="false where the reply does not have these words")] = True
+    rationale: Annotated[str, Meta(description="why the annotator chose it")] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +68,7 @@ class Annotation:
         """The annotation as it stands in `annotations` of a response."""
         known = {"scaled_from": self.scaled_from, "rules": self.rules or None}
         more = {name: value for name, value in known.items() if value is not None}
-        return {"annotator": self.annotator, "repeat": self.repeat, "steps": steps_json(self.steps)} | more
+        return {"annotator": self.annotator, "repeat": self.repeat, "steps": to_builtins(self.steps)} | more
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +122,7 @@ class Record:
         first, *others = [
             {
                 "output": {"role": "ASSISTANT", "text": reference.text},
-                "output_dialogue_acts": {"steps": steps_json(reference.annotation.steps)},
+                "output_dialogue_acts": {"steps": to_builtins(reference.annotation.steps)},
             }
             for reference in self.references
         ]
@@ -151,7 +137,7 @@ class Record:
         }
 
 
-class SaidApartJson(TypedDict):
+class SaidApart(Struct, frozen=True):
     """What a live party said beside its reply."""
 
     part: Annotated[str, Meta(description="before its reply, in a further turn, or aside")]
@@ -160,14 +146,14 @@ class SaidApartJson(TypedDict):
     text: Annotated[str | None, Meta(description="null if its words are not known")]
 
 
-class LiveReplyJson(TypedDict):
+class LiveReply(Struct, frozen=True):
     """Where a reply lies in its call."""
 
     call: Annotated[str, Meta(description="the folder of the recording")]
     start_s: Annotated[float | None, Meta(description="null if there is no reply")]
     end_s: float | None
     after_s: Annotated[float | None, Meta(description="from the end of the user's turn; negative if both spoke")]
-    apart: list[SaidApartJson]
+    apart: Sequence[SaidApart] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +173,7 @@ class Response:
     set: str = ""
     trial: int = 1
     where: str = field(default="", compare=False)
-    live: LiveReplyJson | None = field(default=None, compare=False)
+    live: LiveReply | None = field(default=None, compare=False)
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any], as_given: bool = False, tags: TagSet | None = None) -> Self:
@@ -278,22 +264,13 @@ def parse_steps(
         return steps, None
     if abs(total - 1) > SUM_TOLERANCE + ROUNDING:
         raise _SumError(f"acts: expected importances that sum to 1 within {SUM_TOLERANCE:g}, got {total:.9g}")
-    scaled = tuple(replace(step, importance=step.importance / total) for step in steps)
+    scaled = tuple(structs.replace(step, importance=step.importance / total) for step in steps)
     return scaled, round(total, 9)
 
 
-def steps_json(steps: Iterable[Step], text: str | None = None) -> list[ActJson]:
-    """The steps as they stand in a file; beside the text of the reply, words that it does not have are marked."""
-    found: list[ActJson] = []
-    for step in steps:
-        found.append({"act": step.act, "importance": step.importance})
-        if step.words:
-            found[-1]["words"] = step.words
-            if text is not None and step.words not in text:
-                found[-1]["is_quote"] = False
-        if step.rationale:
-            found[-1]["rationale"] = step.rationale
-    return found
+def quoted(steps: Iterable[Step], text: str | None) -> list[Step]:
+    """The steps of a reply; words that its text does not have are marked."""
+    return [structs.replace(step, is_quote=not step.words or text is None or step.words in text) for step in steps]
 
 
 def _step(number: int, item: object, tags: TagSet) -> Step:
@@ -304,14 +281,14 @@ def _step(number: int, item: object, tags: TagSet) -> Step:
     if not isinstance(importance, int | float) or isinstance(importance, bool) or not 0 <= importance <= 1:
         raise ActError(f"act {number}: expected an importance from 0 to 1, got {_short(importance)}")
     rationale, words = (_said(number, item, name) for name in ("rationale", "words"))
-    return Step(item["act"], float(importance), rationale, words)
+    return Step(item["act"], float(importance), words, rationale=rationale)
 
 
-def _said(number: int, item: Mapping[str, Any], name: str) -> str | None:
+def _said(number: int, item: Mapping[str, Any], name: str) -> str:
     value = item.get(name)
     if value is not None and (not isinstance(value, str) or value != _writable(value)):
         raise ActError(f"act {number}: expected a text as its {name}, got {_short(value)}")
-    return value or None
+    return value or ""
 
 
 def _read(

@@ -289,7 +289,7 @@ def _joined(steps: Sequence[Step], text: str) -> Step:
     words, start = " ".join(quotes), text.find(quotes[0]) if quotes else -1
     if start >= 0 and (last := text.find(quotes[-1], start)) >= 0:  # what the text has from the first to the last
         words = text[start : last + len(quotes[-1])]
-    return Step(steps[0].act, sum(step.importance for step in steps), rationale or None, words or None)
+    return Step(steps[0].act, sum(step.importance for step in steps), words, rationale=rationale)
 
 
 def merged_responses(responses: Iterable[Response]) -> list[Response]:

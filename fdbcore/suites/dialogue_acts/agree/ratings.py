@@ -40,7 +40,6 @@ from fdbcore.stats.bootstrap import Floats, bootstrap_times
 from fdbcore.stats.raters import interval_alpha, pearson, spearman
 from fdbcore.suites.dialogue_acts.agree.agreement import AgreementMeasure, measure_json, screen_of
 from fdbcore.suites.dialogue_acts.scoring.document import DOCUMENT_SCHEMA
-from fdbcore.suites.dialogue_acts.scoring.scores import ItemJson
 from fdbcore.types import Problem
 
 SCHEMA: Final = "fdbcore.acts_ratings/1"
@@ -116,7 +115,7 @@ def holds_ratings(path: Path) -> bool:
     return {*NEEDED} <= {*columns_of(path)}
 
 
-def read_ratings(paths: Sequence[Path], items: Iterable[ItemJson]) -> tuple[list[ReplyRater], list[Problem]]:
+def read_ratings(paths: Sequence[Path], items: Iterable[Mapping[str, Any]]) -> tuple[list[ReplyRater], list[Problem]]:
     """The people in some tables. A row that cannot be used, or whose reply has no score, is a problem.
 
     SettingsError for a table that cannot be read, and for a rater who rated a reply twice, and differently.

@@ -35,7 +35,7 @@ from fdbcore.suites.dialogue_acts.scoring.comparison import (
     paired,
 )
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
-from fdbcore.suites.dialogue_acts.scoring.scores import Floats, no_reply
+from fdbcore.suites.dialogue_acts.scoring.scores import ContentVerdict, Floats, no_reply
 from fdbcore.suites.dialogue_acts.sets import RecordSet, matched
 from fdbcore.suites.dialogue_acts.tag_sets import DATA
 from fdbcore.types import Rubric, RubricQuestion
@@ -180,9 +180,9 @@ def _with_verdicts(
     acts, judged = family[: len(content.differences)], family[len(content.differences) :]
     of_content = [(one.set, difference) for one, difference in zip(compared, judged, strict=True)]
     differences, rows = [], list(content.rows)
-    for of, told in zip(sets, content.sets, strict=True):
+    for of, scored in zip(sets, content.sets, strict=True):
         figures = {system: content_figure(of, system, verdicts) for system in _systems(of, verdicts)}
-        for condition in told.conditions:
+        for condition in scored.conditions:
             own = [one for one in acts if one.condition == condition]
             own += [structs.replace(one, condition=condition) for name, one in of_content if name == of.name]
             differences += _by_pair(own)
@@ -191,14 +191,14 @@ def _with_verdicts(
                     figure, counts = figures[row.system]
                     measures, counted = row.measures | {CONTENT.id: figure}, row.counts | counts
                     rows[k] = structs.replace(row, measures=measures, counts=counted)
-    for item in content.items:
-        verdict = verdicts.get(ReplyPlace(item["set"], item["id"], item["system"], item.get("trial", 1)))
+    items = list(content.items)
+    for k, item in enumerate(items):
+        verdict = verdicts.get(ReplyPlace(item.set, item.id, item.system, item.trial or 1))
         if verdict is not None:
-            item["response"]["verdict"] = {"right": verdict.right, "reason": verdict.reason}
-            if len(verdict.repeats) > 1:
-                item["response"]["verdict"]["repeats"] = list(verdict.repeats)
+            told = ContentVerdict(verdict.right, verdict.reason, verdict.repeats if len(verdict.repeats) > 1 else ())
+            items[k] = structs.replace(item, response=structs.replace(item.response, verdict=told))
     counted_for = structs.replace(content.settings, family=len(family))
-    return structs.replace(content, settings=counted_for, rows=rows, differences=differences)
+    return structs.replace(content, settings=counted_for, items=items, rows=rows, differences=differences)
 
 
 def _by_pair(differences: Sequence[Difference]) -> list[Difference]:

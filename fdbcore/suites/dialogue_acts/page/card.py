@@ -14,7 +14,7 @@ from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT, SCALES
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import Diagnosis
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, ScoredSet, read
 from fdbcore.suites.dialogue_acts.scoring.findings import leads
-from fdbcore.suites.dialogue_acts.scoring.scores import ItemJson, Kind, condition_of
+from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem, Kind, condition_of
 from fdbcore.types.scorecard import Scorecard, ScoredCase, ScoreRow, Telling
 
 AS_PRINTED: Final = "Table 1 of the paper, as printed, not measured here; it states neither n nor which SD"
@@ -77,7 +77,7 @@ def card(document: Mapping[str, Any]) -> Scorecard:
     made = scorecard(
         "Do the replies have the right dialogue acts?",
         document,
-        (*SCALES, CONTENT),
+        (),
         {name: _heading(of, by) for of in found.sets for name, by in zip(of.conditions, of.annotators, strict=True)}
         | {name: f"{name}: {AS_PRINTED}" for name in printed},
         caption=_caption(found),
@@ -109,7 +109,8 @@ def card(document: Mapping[str, Any]) -> Scorecard:
         else Telling("most", one["case"], cases[one["item"]])
         for one in found.cases
     ]
-    made = replace(made, rows=sorted(made.rows, key=place), telling=telling, cases=cases)
+    scales = (*SCALES, CONTENT) if found.judging else SCALES  # also of those that no row has
+    made = replace(made, scales=scales, rows=sorted(made.rows, key=place), telling=telling, cases=cases)
     return replace(made, statements=leads(made, found))
 
 
@@ -172,27 +173,27 @@ def several_conditions(document: ActsDocument) -> bool:
     return sum(len(of.annotators) for of in document.sets) > 1
 
 
-def name_of(one: ItemJson | Diagnosis) -> str:
+def name_of(one: ActsItem | Diagnosis) -> str:
     """The system of an item or a diagnosis; the ceiling has a name of its own, as its row."""
-    return "ceiling" if one["kind"] == "ceiling" else one["system"]
+    return "ceiling" if one.kind == "ceiling" else one.system
 
 
-def _case(item: ItemJson, document: ActsDocument) -> ScoredCase:
-    right = item["response"].get("verdict", {}).get("right")
-    texts = item["reference"]["text"], item["response"]["text"] or "", item["background"]
+def _case(item: ActsItem, document: ActsDocument) -> ScoredCase:
+    verdict, live = item.response.verdict, item.response.live
+    texts = item.reference.text, item.response.text or "", item.background
     return ScoredCase(
-        condition_of(item["set"], item["annotator"]),
+        condition_of(item.set, item.annotator),
         name_of(item),
-        item["id"],
-        item["user"],
-        item["scores"] | ({} if right is None else {CONTENT.id: 100.0 * right}),
-        item["topic"],
-        f"annotation {item['repeat']}" if item["repeat"] > 1 else "",
-        language(document, item["set"]),
+        item.id,
+        item.user,
+        item.scores | ({} if verdict is None or verdict.right is None else {CONTENT.id: 100.0 * verdict.right}),
+        item.topic,
+        f"annotation {item.repeat}" if item.repeat > 1 else "",
+        language(document, item.set),
         _tags(item, [act["name"] for act in document.tag_set["acts"]]),
         texts,
         {"language": document.page_language, "item": item, "tag_set": document.tag_set},
-        item["response"].get("live", {}).get("call", ""),
+        live.call if live else "",
     )
 
 
@@ -201,13 +202,13 @@ def language(document: ActsDocument, name: str) -> str:
     return next((of.locale for of in document.sets if of.name == name), "ja-JP")
 
 
-def _tags(item: ItemJson, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _tags(item: ActsItem, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The acts of an item: all of them, and by what happened to them."""
     found: dict[str, set[str]] = {name: set() for name in ("act", *PARTS.values(), OPERATIONS["match"])}
     for operation, asked, given, _ in steps_of(item):
         for act in filter(None, (asked, given)):
-            found["act"].add(act["act"])
-            found[OPERATIONS[operation]].add(act["act"])
+            found["act"].add(act.act)
+            found[OPERATIONS[operation]].add(act.act)
     return {name: tuple(act for act in names if act in acts) for name, acts in found.items()}
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from fdbcore.report.paper.tables import PaperTable, csv_text
 from fdbcore.suites.dialogue_acts.page.words import acts_of, mean
-from fdbcore.suites.dialogue_acts.records import ActJson
+from fdbcore.suites.dialogue_acts.records import Step
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import cases
 from fdbcore.suites.dialogue_acts.scoring.document import PUBLISHED, ActsDocument
 from fdbcore.types.scorecard import Figure
@@ -96,12 +96,12 @@ def _values(measures: Mapping[str, Figure]) -> Iterator[float | None]:
 def _case_rows(document: ActsDocument) -> Iterator[list[str]]:
     for number, case in enumerate(cases(document.items), 1):
         item = document.items[case["item"]]
-        cost = item["scores"]["wed" if case["case"] == "smallest" else case["case"]]
+        cost = item.scores["wed" if case["case"] == "smallest" else case["case"]]
         asked, given = map(_acts, acts_of(item))
-        texts = item["user"], item["reference"]["text"], asked, item["response"]["text"] or "", given, item["system"]
-        yield [str(number), f"{SUMMARIES[case['case']]} ({cost:.2f})", *texts, item["set"], item["id"]]
+        texts = item.user, item.reference.text, asked, item.response.text or "", given, item.system
+        yield [str(number), f"{SUMMARIES[case['case']]} ({cost:.2f})", *texts, item.set, item.id]
 
 
-def _acts(steps: Sequence[ActJson]) -> str:
-    pairs = (f"({step['act']}, {step['importance']:.2f})" for step in steps)
+def _acts(steps: Sequence[Step]) -> str:
+    pairs = (f"({step.act}, {step.importance:.2f})" for step in steps)
     return f"[{', '.join(pairs)}]"

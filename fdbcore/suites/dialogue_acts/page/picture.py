@@ -14,8 +14,9 @@ from fdbcore.report.html.templates import static
 from fdbcore.report.svg import text as svg
 from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PACKAGE, acts_of, headline, reasons, sayer, weight
-from fdbcore.suites.dialogue_acts.records import ActJson, LiveReplyJson
-from fdbcore.suites.dialogue_acts.scoring.scores import ContentVerdict, ItemJson, StepJson
+from fdbcore.suites.dialogue_acts.records import LiveReply, Step
+from fdbcore.suites.dialogue_acts.scoring.alignment import AlignmentStep
+from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem, ContentVerdict
 from fdbcore.suites.dialogue_acts.tag_sets import TagJson, TagSet, paper_acts, parsed
 from fdbcore.types.scorecard import ScoredCase
 
@@ -53,17 +54,16 @@ class Block(NamedTuple):
 
 def view(case: ScoredCase) -> str:
     """The view of a case on the page, as HTML: the background of the user, and the picture."""
-    item: ItemJson = case.item["item"]
-    background = item["background"]
+    item: ActsItem = case.item["item"]
+    background = item.background
     about = f'<p class="note" lang="{xml(case.lang)}">{xml(background)}</p>' if background else ""
-    live = item["response"].get("live")
     drawn = picture(item, case.lang, parsed(case.item["tag_set"]), sayer(case.item["language"]))
-    verdict = item["response"].get("verdict")
+    verdict, live = item.response.verdict, item.response.live
     judged = verdict_view(verdict, case.lang) if verdict else ""
     return about + drawn + judged + (live_view(live) if live else "") + why(item, case.lang)
 
 
-def picture(item: ItemJson, lang: str = "ja", tags: TagSet | None = None, say: Callable[[str], str] = str) -> str:
+def picture(item: ActsItem, lang: str = "ja", tags: TagSet | None = None, say: Callable[[str], str] = str) -> str:
     """The alignment of one item of a scores document as an svg element (see `svg.drawing` and `svg.standalone`).
 
     The acts of the reference stand above those of the reply, in order; their widths show their importance. A kept act
@@ -74,37 +74,37 @@ def picture(item: ItemJson, lang: str = "ja", tags: TagSet | None = None, say: C
     title, why_so = say(headline(item)), [say(reason) for reason in reasons(item)]
     pen = _Pen(tags or paper_acts(), lang)
     reference, reply = _rows(item)
-    pen.said("The user", item["user"])
-    index = item["reference"].get("index") or 0
-    pen.said(f"A good reply{f' (reference {index + 1})' if index else ''}", item["reference"]["text"])
+    pen.said("The user", item.user)
+    index = item.reference.index
+    pen.said(f"A good reply{f' (reference {index + 1})' if index else ''}", item.reference.text)
     pen.row(reference)
-    pen.links(item["path"], reference, reply)
+    pen.links(item.path, reference, reply)
     pen.row(reply)
-    pen.said(f"The reply of {item['system']}", item["response"]["text"])
-    pen.costs(item["path"], reference, reply, _unit(item), title)
+    pen.said(f"The reply of {item.system}", item.response.text)
+    pen.costs(item.path, reference, reply, _unit(item), title)
     for sentence in why_so:
         pen.sentence(sentence)
     described = " ".join([say(f"{headline(item)}."), *why_so])
     return drawing("".join(pen.parts), WIDTH, pen.y + MARGIN, described, "picture")
 
 
-def _unit(item: ItemJson) -> float:
+def _unit(item: ActsItem) -> float:
     """The width of 1.00 at which the longest row fits."""
-    sums = [sum(step["importance"] for step in steps) for steps in acts_of(item)]
-    return float(ROW / max(1.0, item["scores"]["wed"], *sums))
+    sums = [sum(step.importance for step in steps) for steps in acts_of(item)]
+    return float(ROW / max(1.0, item.scores["wed"], *sums))
 
 
-def _rows(item: ItemJson) -> tuple[list[Block], list[Block]]:
-    of_reference = {step["reference_index"]: OPERATIONS[step["operation"]] for step in item["path"]}
-    of_reply = {step["prediction_index"]: OPERATIONS[step["operation"]] for step in item["path"]}
+def _rows(item: ActsItem) -> tuple[list[Block], list[Block]]:
+    of_reference = {step.reference_index: OPERATIONS[step.operation] for step in item.path}
+    of_reply = {step.prediction_index: OPERATIONS[step.operation] for step in item.path}
     unit, (references, replies) = _unit(item), acts_of(item)
     return _blocks(references, of_reference, unit), _blocks(replies, of_reply, unit)
 
 
-def _blocks(steps: Sequence[ActJson], became: Mapping[int | None, str], unit: float) -> list[Block]:
-    starts = accumulate((step["importance"] * unit for step in steps), initial=float(MARGIN))
+def _blocks(steps: Sequence[Step], became: Mapping[int | None, str], unit: float) -> list[Block]:
+    starts = accumulate((step.importance * unit for step in steps), initial=float(MARGIN))
     return [
-        Block(step["act"], step["importance"], x, step["importance"] * unit, became[index])
+        Block(step.act, step.importance, x, step.importance * unit, became[index])
         for index, (step, x) in enumerate(zip(steps, starts, strict=False))
     ]
 
@@ -139,23 +139,23 @@ class _Pen:
         self.parts += [_block(block, self.tags.by_name[block.act], self.y) for block in blocks]
         self.y += BLOCK_HEIGHT
 
-    def links(self, path: Sequence[StepJson], reference: Sequence[Block], reply: Sequence[Block]) -> None:
+    def links(self, path: Sequence[AlignmentStep], reference: Sequence[Block], reply: Sequence[Block]) -> None:
         """Between the rows: which acts belong together, and what each step costs."""
         top, bottom = self.y, self.y + GAP
         for step in path:
             above, below = _ends(step, reference, reply)
             if above and below:
                 colour = self.tags.by_name[above.act]["colour"]
-                self.parts.append(_link(above, below, colour, top, bottom, step["cost"]))
+                self.parts.append(_link(above, below, colour, top, bottom, step.cost))
             elif above:
-                self.parts.append(_fitting(above, ("missing {}", "{}"), step["cost"], top + 15))
+                self.parts.append(_fitting(above, ("missing {}", "{}"), step.cost, top + 15))
             elif below:
-                self.parts.append(_fitting(below, ("redundant {}", "{}"), step["cost"], bottom - 7))
+                self.parts.append(_fitting(below, ("redundant {}", "{}"), step.cost, bottom - 7))
         self.y = bottom
 
     def costs(
         self,
-        path: Sequence[StepJson],
+        path: Sequence[AlignmentStep],
         reference: Sequence[Block],
         reply: Sequence[Block],
         unit: float,
@@ -170,8 +170,8 @@ class _Pen:
         for step in path:
             sides = [block for block in _ends(step, reference, reply) if block]
             whole = sum(block.importance for block in sides)
-            for block in sides if step["cost"] else ():
-                cost = step["cost"] * block.importance / whole
+            for block in sides if step.cost else ():
+                cost = step.cost * block.importance / whole
                 text, width = weight(cost), cost * unit
                 place = f'x="{number(x + width / 2)}" y="{number(self.y + 14)}"'
                 label = f'<text class="weight" {place}>{text}</text>' if _fits(text, WEIGHT_PX, width - PADDING) else ""
@@ -181,8 +181,8 @@ class _Pen:
         self.y += COST_HEIGHT + 6 if x > MARGIN else 0
 
 
-def _ends(step: StepJson, reference: Sequence[Block], reply: Sequence[Block]) -> tuple[Block | None, Block | None]:
-    above, below = step["reference_index"], step["prediction_index"]
+def _ends(step: AlignmentStep, reference: Sequence[Block], reply: Sequence[Block]) -> tuple[Block | None, Block | None]:
+    above, below = step.reference_index, step.prediction_index
     return (None if above is None else reference[above]), (None if below is None else reply[below])
 
 
@@ -238,19 +238,19 @@ def _fits(text: str, size_px: float, room: float) -> bool:
     return BOLD * width_em(text) * size_px <= room
 
 
-def act_list(steps: Sequence[ActJson], lang: str) -> str:
+def act_list(steps: Sequence[Step], lang: str) -> str:
     """The acts in their order, as HTML. lang: of words and reasons. Words that are no quote are not shown as one."""
     return f'<ol class="told">{"".join(_told(step, lang) for step in steps)}</ol>'
 
 
-def why(item: ItemJson, lang: str) -> str:
+def why(item: ActsItem, lang: str) -> str:
     """The words and the reason of each act of both sides, as HTML; "" if an annotator gave neither."""
     asked, given = acts_of(item)
-    sides = {"the good reply": asked, f"the reply of {item['system']}": given}
+    sides = {"the good reply": asked, f"the reply of {item.system}": given}
     parts = [
         f"<p>Acts of {xml(who)}</p>{act_list(steps, lang)}"
         for who, steps in sides.items()
-        if any("words" in step or "rationale" in step for step in steps)
+        if any(step.words or step.rationale for step in steps)
     ]
     heading = "Which words each act stands for, and why"
     return f'<details class="why" open><summary>{heading}</summary>{"".join(parts)}</details>' if parts else ""
@@ -258,35 +258,34 @@ def why(item: ItemJson, lang: str) -> str:
 
 def verdict_view(verdict: ContentVerdict, lang: str) -> str:
     """What the judge says of the content, as HTML. lang: of its reason."""
-    found = {True: "right", False: "not right", None: "unscored"}[verdict["right"]]
-    reason = f': <span lang="{xml(lang)}">{xml(verdict["reason"])}</span>' if verdict["reason"] else ""
+    found = {True: "right", False: "not right", None: "unscored"}[verdict.right]
+    reason = f': <span lang="{xml(lang)}">{xml(verdict.reason)}</span>' if verdict.reason else ""
     return f"<p>Content, by the judge: <b>{found}</b>{reason}</p>"
 
 
-def live_view(live: LiveReplyJson) -> str:
+def live_view(live: LiveReply) -> str:
     """Where a reply lies in its call, and what else was said there, as HTML."""
     lines = []
-    if live["start_s"] is not None and live["end_s"] is not None:
-        after, seconds = "", live["after_s"]
+    if live.start_s is not None and live.end_s is not None:
+        after, seconds = "", live.after_s
         if seconds is not None:
             after = f", {abs(seconds):.2f} s {'before the user' if seconds < 0 else 'after the user'}'s turn"
             after += " ended" if seconds < 0 else ""
-        lines.append(f"The reply is at {live['start_s']:.2f} to {live['end_s']:.2f} s of the call{after}.")
+        lines.append(f"The reply is at {live.start_s:.2f} to {live.end_s:.2f} s of the call{after}.")
     lines += [
-        f"Not scored, {IN_WORDS.get(each['part'], each['part'])}, {each['start_s']:.2f} to {each['end_s']:.2f} s: "
-        f"{each['text'] or UNKNOWN}"
-        for each in live["apart"]
+        f"Not scored, {IN_WORDS.get(each.part, each.part)}, {each.start_s:.2f} to {each.end_s:.2f} s: "
+        f"{each.text or UNKNOWN}"
+        for each in live.apart
     ]
     return "".join(f'<p class="note">{xml(line)}</p>' for line in lines)
 
 
-def _told(step: ActJson, lang: str) -> str:
-    parts = [f"<b>{xml(step['act'])} {weight(step['importance'])}</b>"]
-    if "words" in step:
-        is_quote = step.get("is_quote", True)
-        parts.append(f'<q lang="{xml(lang)}">{xml(step["words"])}</q>' if is_quote else f"<em>{NO_QUOTE}</em>")
-    if "rationale" in step:
-        parts.append(f'<span class="meaning" lang="{xml(lang)}">{xml(step["rationale"])}</span>')
+def _told(step: Step, lang: str) -> str:
+    parts = [f"<b>{xml(step.act)} {weight(step.importance)}</b>"]
+    if step.words:
+        parts.append(f'<q lang="{xml(lang)}">{xml(step.words)}</q>' if step.is_quote else f"<em>{NO_QUOTE}</em>")
+    if step.rationale:
+        parts.append(f'<span class="meaning" lang="{xml(lang)}">{xml(step.rationale)}</span>')
     return f"<li>{' '.join(parts)}</li>"
 
 

@@ -62,7 +62,7 @@ def section(document: Mapping[str, Any]) -> str:
             {
                 "system": name_of(found),
                 "is_open": number < OPEN,
-                "place": f"{found['set']}, {found['annotator']}" if several else "",
+                "place": f"{found.set}, {found.annotator}" if several else "",
                 "drawn": confusion(found, tags),
                 "lists": [
                     _ranked(PARTS[part].capitalize(), _total(read_document, found, part), weights)
@@ -83,8 +83,8 @@ def figures(document: Mapping[str, Any]) -> dict[str, str]:
     tags, places = parsed(given.tag_set), {of.name: number for number, of in enumerate(given.sets, 1)}
     for case in given.cases:
         item = given.items[case["item"]]
-        of = f"-{places[item['set']]}" if len(places) > 1 else ""
-        found[f"case-{case['case']}{of}.svg"] = standalone(picture(item, language(given, item["set"]), tags))
+        of = f"-{places[item.set]}" if len(places) > 1 else ""
+        found[f"case-{case['case']}{of}.svg"] = standalone(picture(item, language(given, item.set), tags))
     for nth, diagnosis in enumerate(given.diagnosis, 1):
         found[f"matrix-{nth}.svg"] = standalone(confusion(diagnosis, tags))
     return found
@@ -92,7 +92,7 @@ def figures(document: Mapping[str, Any]) -> dict[str, str]:
 
 def _diagnoses(found: Sequence[Diagnosis], width: int) -> Iterator[str]:
     for one in found:
-        name, annotator = (fitted(text, NAME_COLUMNS) for text in (name_of(one), one["annotator"]))
+        name, annotator = (fitted(text, NAME_COLUMNS) for text in (name_of(one), one.annotator))
         yield from wrapped(f"acts of {name}, annotated by {annotator}: weight per reply", width, 2)
         for part, weights in _errors(one, "{reference} by {predicted}").items():
             largest = sorted(weights.items(), key=lambda act: -act[1])[:LARGEST]
@@ -102,13 +102,13 @@ def _diagnoses(found: Sequence[Diagnosis], width: int) -> Iterator[str]:
 
 def _errors(found: Diagnosis, swap: str) -> dict[str, Mapping[str, float]]:
     """The weights of acts, for each part of the distance. swap: how a swap is written."""
-    swapped = {swap.format(**one): one["weight"] for one in found["swapped"]}
-    return {"insertion": found["missing"], "deletion": found["redundant"], "substitution": swapped}
+    swapped = {swap.format(reference=one.reference, predicted=one.predicted): one.weight for one in found.swapped}
+    return {"insertion": found.missing, "deletion": found.redundant, "substitution": swapped}
 
 
 def _total(document: ActsDocument, found: Diagnosis, measure: str) -> float | None:
     """The figure of the table: a sum of the acts may be another float, which rounds to another number."""
-    condition, name = condition_of(found["set"], found["annotator"]), name_of(found)
+    condition, name = condition_of(found.set, found.annotator), name_of(found)
     own = (row for row in document.rows if (row.condition, row.system, row.subset) == (condition, name, ""))
     return next(own).measures[measure].value
 
@@ -130,8 +130,8 @@ def confusion(diagnosis: Diagnosis, tags: TagSet | None = None) -> str:
     """Act by act: rows are acts of the reference, columns the acts in their place in the reply; the figures are
     weights.
     """
-    acts: Sequence[str] = diagnosis["acts"]
-    values: Sequence[Sequence[float]] = diagnosis["matrix"]
+    acts: Sequence[str] = diagnosis.acts
+    values: Sequence[Sequence[float]] = diagnosis.matrix
     top = max((value for row in values for value in row), default=0.0)
     parts = _heads(acts, tags or paper_acts())
     for i, row in enumerate(values):
@@ -140,7 +140,7 @@ def confusion(diagnosis: Diagnosis, tags: TagSet | None = None) -> str:
         for j, value in enumerate(row):
             parts.append(_cell(acts[i], acts[j], value, top, LEFT + j * CELL_WIDTH, y))
     width, height = LEFT + len(acts) * CELL_WIDTH, TOP + len(acts) * CELL_HEIGHT
-    about = f"Acts of the reference against acts of {diagnosis['system']}"
+    about = f"Acts of the reference against acts of {diagnosis.system}"
     return drawing("".join(parts), width + 2, height + 2, about, "matrix")
 
 

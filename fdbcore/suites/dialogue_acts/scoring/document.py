@@ -33,7 +33,7 @@ from fdbcore.suites.dialogue_acts.scoring.diagnosis import CaseJson, Diagnosis, 
 from fdbcore.suites.dialogue_acts.scoring.scores import (
     MEASURES,
     WEIGHTS,
-    ItemJson,
+    ActsItem,
     SystemScores,
     condition_of,
     items_of,
@@ -79,7 +79,7 @@ class ActsDocument(Scores, frozen=True, kw_only=True):
     settings: ScoringSettings
     tag_set: Annotated[TagSetJson, Meta(description="the acts")]
     sets: list[ScoredSet]
-    items: list[ItemJson]
+    items: list[ActsItem]
     cases: list[CaseJson]
     diagnosis: list[Diagnosis]
     variance: Annotated[
@@ -205,7 +205,7 @@ def _of_live(responses: Sequence[Response]) -> Iterator[str]:
     """For each system: in how many calls it said more than its turn after the user's."""
     for system in dict.fromkeys(one.system for one in responses):
         own = [one.live for one in responses if one.system == system and one.live is not None]
-        if count := sum(bool(live["apart"]) for live in own):
+        if count := sum(bool(live.apart) for live in own):
             yield (
                 f"{system}: in {count} of {len(own)} calls it said more than its turn after the user's; that is shown "
                 "with the reply and not scored (--whole-call scores all)"

@@ -15,20 +15,19 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Annotated, Final, Literal, NotRequired, Self, TypeAlias, TypedDict, cast
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from fdbcore.suites.dialogue_acts.records import (
     REFERENCE,
-    ActJson,
-    LiveReplyJson,
+    LiveReply,
     Record,
     Response,
     Step,
-    steps_json,
+    quoted,
 )
 from fdbcore.suites.dialogue_acts.scoring.alignment import (
     UNITS_PER_WEIGHT,
@@ -36,7 +35,7 @@ from fdbcore.suites.dialogue_acts.scoring.alignment import (
     ActAlignments,
     ActSequence,
     ActWarning,
-    Operation,
+    AlignmentStep,
     PackedActs,
     align_acts_batch,
     pack_acts,
@@ -56,43 +55,34 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Indexes: TypeAlias = npt.NDArray[np.intp]
 
 
-class ReferenceJson(TypedDict):
+class CountedReference(Struct, frozen=True):
     """The reference that counts."""
 
     text: str
-    steps: list[ActJson]
+    steps: Sequence[Step]
     index: int
 
 
-class ContentVerdict(TypedDict):
+class ContentVerdict(Struct, frozen=True, omit_defaults=True):
     """What a judge says of the content of a reply."""
 
     right: Annotated[bool | None, Meta(description="null: unscored; the reason says why")]
     reason: str
-    repeats: NotRequired[Annotated[list[bool | None], Meta(description="of each answer, if there are several")]]
+    repeats: Annotated[Sequence[bool | None], Meta(description="of each answer, if there are several")] = ()
 
 
-class ResponseJson(TypedDict):
+class ScoredReply(Struct, frozen=True, omit_defaults=True):
     """A reply. reason: why there is none."""
 
     text: str | None
-    steps: list[ActJson]
-    reason: NotRequired[str]
-    live: NotRequired[Annotated[LiveReplyJson, Meta(description="of a reply that was given in a call")]]
-    verdict: NotRequired[Annotated[ContentVerdict, Meta(description="of a judge on its content, with --judge")]]
+    steps: Sequence[Step]
+    reason: str = ""
+    live: Annotated[LiveReply | None, Meta(description="of a reply that was given in a call")] = None
+    verdict: Annotated[ContentVerdict | None, Meta(description="of a judge on its content, with --judge")] = None
 
 
-class StepJson(TypedDict):
-    """A step of the alignment; an index is null where the step takes no act."""
-
-    operation: Operation
-    reference_index: int | None
-    prediction_index: int | None
-    cost: float
-
-
-class ItemJson(TypedDict):
-    """A reply with its scores."""
+class ActsItem(Struct, frozen=True, omit_defaults=True):
+    """A reply with its scores, and how it is aligned with the reference."""
 
     set: str
     id: str
@@ -101,16 +91,14 @@ class ItemJson(TypedDict):
     annotator: str
     kind: Kind
     repeat: int
-    trial: NotRequired[Annotated[int, Meta(description="of a system with several replies to a record, from 1")]]
-    recorded_user: NotRequired[
-        Annotated[str, Meta(description="of a turn: who was recorded; intervals resample these")]
-    ]
     background: str
     user: str
-    reference: ReferenceJson
-    response: ResponseJson
+    reference: CountedReference
+    response: ScoredReply
     scores: dict[str, float]
-    path: list[StepJson]
+    path: Sequence[AlignmentStep]
+    trial: Annotated[int | None, Meta(description="of a system with several replies to a record, from 1")] = None
+    recorded_user: Annotated[str, Meta(description="of a turn: who was recorded; intervals resample these")] = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -301,7 +289,7 @@ def system_row(answers: Answers, annotator: str, weights: Weights) -> SystemScor
     return replace(found, no_reply=silent, scored=scored, cells=places, repeats=repeats)
 
 
-def items_of(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
+def items_of(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ActsItem]:
     """The replies of a system with their scores; baselines and uniform importances have no items."""
     if row.scored is None or row.cells is None or row.weights != "given":
         return
@@ -310,40 +298,23 @@ def items_of(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson
     scores = row.scored.scores.tolist()
     for number, (index, trial, which) in enumerate(row.cells.tolist()):
         record, repeat = records[index], row.repeats[which]
-        response = one.responses[record.id][trial]
-        which_reference = int(row.scored.reference[number])
-        reference = record.references[which_reference]
-        item: ItemJson = {
-            "set": row.set,
-            "id": record.id,
-            "topic": record.topic,
-            "system": row.system,
-            "annotator": str(row.annotator),
-            "kind": row.kind,
-            "repeat": repeat,
-            "background": record.background,
-            "user": record.user_text,
-            "reference": {
-                "text": reference.text,
-                "steps": steps_json(reference.annotation.steps, reference.text),
-                "index": which_reference,
-            },
-            "response": _response_json(response, str(row.annotator), repeat),
-            "scores": dict(zip(MEASURES, scores[number], strict=True)),
-            "path": cast("list[StepJson]", [step._asdict() for step in row.scored.alignment(number).path]),
-        }
-        if one.has_trials:
-            item["trial"] = response.trial
-        if record.user:
-            item["recorded_user"] = record.user
-        yield item
-
-
-def _response_json(response: Response, annotator: str, repeat: int) -> ResponseJson:
-    steps = annotated(response, annotator, repeat) or ()
-    found: ResponseJson = {"text": response.text, "steps": steps_json(steps, response.text)}
-    if response.reason:
-        found["reason"] = response.reason
-    if response.live is not None:
-        found["live"] = response.live
-    return found
+        response, counted = one.responses[record.id][trial], int(row.scored.reference[number])
+        reference = record.references[counted]
+        steps = annotated(response, str(row.annotator), repeat) or ()
+        yield ActsItem(
+            row.set,
+            record.id,
+            record.topic,
+            row.system,
+            str(row.annotator),
+            row.kind,
+            repeat,
+            record.background,
+            record.user_text,
+            CountedReference(reference.text, quoted(reference.annotation.steps, reference.text), counted),
+            ScoredReply(response.text, quoted(steps, response.text), response.reason, response.live),
+            dict(zip(MEASURES, scores[number], strict=True)),
+            row.scored.alignment(number).path,
+            response.trial if one.has_trials else None,
+            record.user,
+        )

@@ -44,7 +44,7 @@ from fdbcore.suites.dialogue_acts.records import (
     Response,
     jsonl,
     parse_steps,
-    steps_json,
+    quoted,
 )
 from fdbcore.suites.dialogue_acts.replies import live_reply
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
@@ -252,7 +252,7 @@ def _turn_json(said: SpokenTurn, annotations: Sequence[Annotation]) -> TurnJson:
         "text": said.text,
         "words_by": said.words_by,
         "acts": [
-            {"annotator": one.annotator, "repeat": one.repeat, "steps": steps_json(one.steps, said.text)}
+            {"annotator": one.annotator, "repeat": one.repeat, "steps": quoted(one.steps, said.text)}
             for one in annotations
         ],
     }

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from fdbcore.analysis.summary_types import Measures
 from fdbcore.stats.bootstrap import bootstrap_ci
-from fdbcore.suites.dialogue_acts.records import ActJson
+from fdbcore.suites.dialogue_acts.records import Step
 from fdbcore.suites.dialogue_acts.scoring.scores import condition_of
 from fdbcore.suites.dialogue_acts.turns.spoken import Part
 from fdbcore.types import SIDES, Side
@@ -29,7 +29,7 @@ class TurnActs(TypedDict):
 
     annotator: str
     repeat: int
-    steps: list[ActJson]
+    steps: list[Step]
 
 
 class TurnJson(TypedDict):
@@ -86,9 +86,7 @@ def weights(turn: TurnJson, annotator: str, acts: Sequence[str]) -> Mapping[str,
     own = [one["steps"] for one in turn["acts"] if one["annotator"] == annotator]
     if not own:
         return None
-    return {
-        act: sum(step["importance"] for steps in own for step in steps if step["act"] == act) / len(own) for act in acts
-    }
+    return {act: sum(step.importance for steps in own for step in steps if step.act == act) / len(own) for act in acts}
 
 
 def shares(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[ScoreRow]:
