@@ -21,7 +21,7 @@ from .status import Status
 from .suites import SuiteCommand, SuiteName, every_suite, given
 
 
-@click.command(cls=SuiteCommand, suite_options="agree_options", short_help="Compare annotations by people or models.")
+@click.command(cls=SuiteCommand, suite_options="agree", short_help="Compare annotations by people or models.")
 @click.argument("paths", nargs=-1, required=True, type=FILE, metavar="FIRST SECOND...")
 @click.option("--suite", type=SuiteName(), help="Benchmark of the labels, where several fit.")
 @click.option(
@@ -57,7 +57,9 @@ def agree(
     with one_line("fdbcore agree", usage=(SettingsError,)), Status(as_json) as show:
         suite = suite or _suite_of(paths, given(context, list(suite_options)))
         if suite is not None:
-            content, text = suite.agree(paths, suite_options, options.columns(), show)
+            if suite.labels is None:
+                raise SettingsError(f"{suite.name}: it has no labels to compare")
+            content, text = suite.labels.agree(paths, suite_options, options.columns(), show)
         else:
             content, text = _of_calls(paths, tolerance_ms)
     click.echo(json.dumps(content, ensure_ascii=False) if as_json else text)
@@ -76,7 +78,7 @@ def _of_calls(paths: Sequence[Path], tolerance_ms: int) -> tuple[Mapping[str, An
     except SettingsError as error:
         if not all(map(os.path.isfile, paths)):
             raise
-        others = "; ".join(f"{suite.name}: {suite.labels}" for suite in every_suite() if suite.labels)
+        others = "; ".join(f"{suite.name}: {suite.labels.about}" for suite in every_suite() if suite.labels)
         raise SettingsError(f"{error} (benchmarks compare {others})") from error
     return content, screen(content)
 
@@ -86,7 +88,8 @@ def _suite_of(paths: Sequence[Path], flags: Sequence[str]) -> Suite | None:
     found = [
         suite
         for suite in every_suite()
-        if any(map(suite.holds_labels, paths)) or any(option.flag in flags for option in suite.agree_options)
+        if suite.labels
+        and (any(map(suite.labels.holds, paths)) or any(option.flag in flags for option in suite.options.agree))
     ]
     if len(found) > 1:
         raise SettingsError(f"expected --suite, one of {', '.join(suite.name for suite in found)}")

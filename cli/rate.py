@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fdbcore.errors import InputError
+from fdbcore.errors import InputError, SettingsError
 from fdbcore.registry import suite as suite_named
 
 from . import options
@@ -40,6 +40,9 @@ def rate(sample: Path, out: Path | None, quiet: bool) -> None:
             raise InputError(f"{sample}: expected a folder made by fdbcore agree --sample, got none with {KEY}")
         keep_others(out)
         with Status(quiet) as show:
-            told = suite_named(key["suite"]).rate(sample, out, show)
+            labels = suite_named(key["suite"]).labels
+            if labels is None or labels.rate is None:
+                raise SettingsError(f"{key['suite']}: people do not rate it")
+            told = labels.rate(sample, out, show)
         if not quiet:
             click.echo(told)

@@ -50,9 +50,7 @@ LINE_HELP = (
 )
 
 
-@click.command(
-    cls=SuiteCommand, suite_options="run_options", short_help="Run live calls with systems, record and score them."
-)
+@click.command(cls=SuiteCommand, suite_options="run", short_help="Run live calls with systems, record and score them.")
 @click.option("--system", "systems", multiple=True, required=True, metavar="ADDRESS", help=SYSTEM_HELP)
 @click.option(
     "--a",
@@ -120,13 +118,13 @@ def run(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401
         for option in given(context, ("no_score", *wanted.suite_options)):
             raise click.UsageError(f"{option} needs --suite")
     elif wanted.no_score:
-        for option in given(context, [option.name for option in wanted.suite.score_options]):
+        for option in given(context, [option.name for option in wanted.suite.options.score]):
             raise click.UsageError(f"{option} cannot be combined with --no-score")
     if wanted.suite is not None and wanted.data is None:
-        for option in given(context, [option.name for option in wanted.suite.data_options]):
+        for option in given(context, [option.name for option in wanted.suite.options.data]):
             raise click.UsageError(f"{option} needs --data")
     elif wanted.suite is not None:
-        for option in given(context, [option.name for option in wanted.suite.run_options]):
+        for option in given(context, [option.name for option in wanted.suite.options.run]):
             raise click.UsageError(f"{option} cannot be combined with --data")
     try:
         with asking_nobody() if wanted.dry_run else nullcontext():

@@ -125,10 +125,11 @@ def _side_a(wanted: Wanted, out: Path) -> SideA:
 
     sides = (("--a", wanted.a), ("--clips", wanted.clips), ("--suite", wanted.suite))
     given = [option for option, value in sides if value]
-    if given == ["--a", "--suite"] and wanted.suite is not None and wanted.suite.takes_side_a:
+    if given == ["--a", "--suite"] and wanted.suite is not None:
         with told_as("--a", "system"):
             endpoint(str(wanted.a))
-        return wanted.suite.played_by(_of_suite(wanted.suite, wanted, out), str(wanted.a))
+        if (played_by := _of_suite(wanted.suite, wanted, out).played_by) is not None:
+            return played_by(str(wanted.a))
     if len(given) != 1:
         raise SettingsError(f"expected one of --clips, --suite and --a, got {' and '.join(given) or 'none'}")
     if wanted.suite is not None:
@@ -164,18 +165,18 @@ def _of_suite(suite: Suite, wanted: Wanted, out: Path) -> SideA:
     from .status import Status
 
     data = wanted.data
-    set_by = {option.name: wanted.suite_options[option.name] for option in suite.data_options}
+    set_by = {option.name: wanted.suite_options[option.name] for option in suite.options.data}
     if data is not None and any(set_by.values()):
         settings = urlencode({name: value for name, value in set_by.items() if value})
         data = f"{data}{'&' if '?' in data else '?'}{settings}"
     if wanted.dry_run and data is None:
-        if shipped_in(out).is_dir() and not suite.run_options:
+        if shipped_in(out).is_dir() and not suite.options.run:
             data = str(shipped_in(out))
         else:
             folder = TemporaryDirectory(prefix="fdbcore-users-")
             out = Path(click.get_current_context().with_resource(folder)) / out.name
     with Status(wanted.quiet) as show:
-        asked = {option.name: wanted.suite_options[option.name] for option in suite.run_options}
+        asked = {option.name: wanted.suite_options[option.name] for option in suite.options.run}
         side_a = side_a_of(suite, data, out, asked, show)
     for where, reason in (*side_a.problems, *side_a.warnings):
         click.echo(f"fdbcore run: {where}: {reason}", err=True)
@@ -191,11 +192,13 @@ def scoring_of(wanted: Wanted) -> Mapping[str, Any] | None:
     from fdbcore.runtime.address import is_local
 
     suite = wanted.suite
-    if suite is None or wanted.no_score or not suite.run_scores:
+    if suite is None or wanted.no_score or not suite.scores_runs:
         return None
-    options = {option.name: wanted.suite_options.get(option.name, option.unset) for option in suite.score_options}
-    suite.check_keys(options)
-    services = suite.services(options)
+    options = {option.name: wanted.suite_options.get(option.name, option.unset) for option in suite.options.score}
+    asked = suite.asked(options)
+    for each in asked:
+        each.check_key()
+    services = [service for each in asked for service in each.services()]
     if services and wanted.max_usd is not None:
         raise SettingsError(
             "--max-cost limits calls alone: expected --no-score beside it, then fdbcore score --max-cost"

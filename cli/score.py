@@ -21,9 +21,7 @@ _RUN_OPTIONS: Final = ("cluster", "by", "sensitivity", "vads", "reference", "sin
 _SUITE_OPTIONS: Final = ("figures", "dry_run", "price")
 
 
-@click.command(
-    cls=SuiteCommand, suite_options="score_options", short_help="Score a run with intervals, or a benchmark."
-)
+@click.command(cls=SuiteCommand, suite_options="score", short_help="Score a run with intervals, or a benchmark.")
 @click.argument("paths", nargs=-1, type=FILE, callback=options.each_once, metavar="[RUN|RESPONSES.jsonl]...")
 @click.option("--cluster", metavar="COLUMN", help="Unit that confidence intervals resample: a column of the calls "
               "(default: the call).")  # fmt: skip
@@ -92,7 +90,7 @@ def score(
         from .score_run import ScoreOptions, score_run
 
         for option in given(context, (*_SUITE_OPTIONS, *suite_options)):
-            having = [each.name for each in every_suite() if option in {own.flag for own in each.score_options}]
+            having = [each.name for each in every_suite() if option in {own.flag for own in each.options.score}]
             raise click.UsageError(f"{option} needs --suite {'|'.join(having or suites())}")
         if len(paths) > 1:
             raise click.UsageError(f"expected one RUN, or --suite {'|'.join(suites())}, got {len(paths)} paths")

@@ -11,7 +11,7 @@ import click
 
 from fdbcore import clock
 from fdbcore.errors import FdbError, SettingsError
-from fdbcore.protocols.suite import Suite
+from fdbcore.protocols.suite import WRITTEN_EARLY, Suite
 
 from . import options
 from .endings import one_line
@@ -56,7 +56,7 @@ def score_suite(
     out = out or DEFAULT_OUT
     with one_line("fdbcore score", to_continue):
         _check_folder(out, suite)
-        services = suite.services_of(paths, suite_options)
+        services = [service for each in suite.asked(suite_options, paths) for service in each.services()]
         for service in services:
             if not (quiet or is_local(service.host)):
                 what = "audio of the calls goes" if service.takes == "audio" else "words of the calls go"
@@ -77,11 +77,11 @@ def score_suite(
             (out / PRICES).unlink(missing_ok=True)
             if prices := stated_text():
                 write_text(out / PRICES, prices)
-            of_calls = write_scored_pages(suite, shown_cases(card.cases)[0], out, PAGE, show)
-        for name, shown in {PAGE: page(card, suite, content, of_calls), **tables(card)}.items():
+            of_calls = write_scored_pages(card.views, shown_cases(card.cases)[0], out, PAGE, show)
+        for name, shown in {PAGE: page(card, suite, of_calls), **tables(card)}.items():
             write_text(out / name, without_controls(shown))
         if figures is not None:
-            drawings = {**drawn(card), **suite.figures(content)}
+            drawings = {**drawn(card), **card.views.figures()}
             with replacing(figures) as made:
                 for name, figure in drawings.items():
                     write_text(made / name, without_controls(figure))
@@ -91,7 +91,7 @@ def score_suite(
         for line in scored.told:
             click.echo(f"fdbcore score: {line}", err=True)
         width = options.columns()
-        click.echo(f"{screen(card, width, suite.details(content, width))}\n\n{out / PAGE}")
+        click.echo(f"{screen(card, width)}\n\n{out / PAGE}")
     return FAILED if scored.document["problems"] else DONE
 
 
@@ -105,7 +105,8 @@ def print_expected(
 
     with one_line("fdbcore score", "nothing was asked"), Status(quiet) as show, asking_nobody():
         uses = suite.expected(paths, suite_options, out or DEFAULT_OUT, show)
-        ends = ends_soon(suite.services_of(paths, suite_options), clock.utc_today())
+        services = [service for each in suite.asked(suite_options, paths) for service in each.services()]
+        ends = ends_soon(services, clock.utc_today())
     for use in uses:
         tokens = ((use.counts.get("text_in_tokens"), "in"), (use.counts.get("text_out_tokens"), "out"))
         told = [f"{use.left:,} of {counted(use.of, use.what)} left"]
@@ -129,7 +130,9 @@ def _check_folder(out: Path, suite: Suite) -> None:
     """Raise SettingsError unless `out` is new, empty, or holds an earlier scoring: nothing else is overwritten."""
     from fdbcore.recording.files import read_json
 
-    if not out.exists() or (out.is_dir() and {item.name for item in out.iterdir()} <= {*suite.kept, f"{SCORES}.part"}):
+    if not out.exists() or (
+        out.is_dir() and {item.name for item in out.iterdir()} <= {*WRITTEN_EARLY, f"{SCORES}.part"}
+    ):
         return
     try:
         content = read_json(out / SCORES)

@@ -67,13 +67,13 @@ def every_suite() -> list[Suite]:
 class SuiteCommand(click.Command):
     """A command that also has the options of the benchmark in --suite, or of all benchmarks without --suite.
 
-    suite_options: the attribute of `Suite` that lists the options.
+    suite_options: the attribute of `SuiteOptions` that lists the options.
     """
 
     def __init__(
         self,
         *arguments: Any,  # noqa: ANN401
-        suite_options: Literal["run_options", "score_options", "agree_options"],
+        suite_options: Literal["run", "score", "agree"],
         **settings: Any,  # noqa: ANN401
     ) -> None:
         super().__init__(*arguments, **settings)
@@ -100,17 +100,17 @@ class SuiteCommand(click.Command):
         told: dict[str, list[str]] = {}
         for name, option in by_suite.items():
             told.setdefault(option.help, []).append(name)
-        if is_named or self._suite_options == "agree_options":
+        if is_named or self._suite_options == "agree":
             return replace(last, help=" ".join(told))
         return replace(last, help=" ".join(f"{', '.join(names)}: {text}" for text, names in told.items()))
 
     def _added(self, suite: Suite) -> Sequence[Option]:
-        added: Sequence[Option] = getattr(suite, self._suite_options)
-        if self._suite_options != "run_options":
+        added: Sequence[Option] = getattr(suite.options, self._suite_options)
+        if self._suite_options != "run":
             return added
         own = {flag for param in self.params for flag in param.opts}
-        added = [*added, *suite.data_options]
-        scored = suite.score_options if suite.run_scores else ()
+        added = [*added, *suite.options.data]
+        scored = suite.options.score if suite.scores_runs else ()
         return [*added, *(option for option in scored if option.flag not in own)]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -172,7 +172,7 @@ class SuiteCommands(LazyCommands):
         if "--help" in args or len(args) == 1:
             return args[0], _command(_together(list(found.values()))), args[1:]
         named = _arguments(args[1:], [option for command in found.values() for option in command.options])
-        knowing = [name for name in found if any(map(registry.suite(name).holds_scenarios, named))]
+        knowing = [name for name, command in found.items() if any(map(command.reads, named))]
         if not any(each.exists() for each in named):
             knowing = knowing or list(found)[:1]  # its command says what is missing
         if len(knowing) != 1:

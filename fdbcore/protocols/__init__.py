@@ -271,6 +271,10 @@ class UsesServers(Protocol):
         """See `Endpoint.services`."""
         return ()
 
+    def check_key(self) -> None:
+        """SettingsError if a key that it needs is missing."""
+        return
+
 
 class LanguageModel(UsesServers, Protocol):
     """What every language model has. Threads may share one. Making one contacts no server."""
@@ -331,10 +335,6 @@ class Transcriber(UsesServers, Protocol):
     beside_calls: bool = True
     """Whether it leaves a live call on the same machine the cores that this needs."""
 
-    def check_key(self) -> None:
-        """SettingsError if a key that it needs is missing."""
-        return
-
     def transcribe(self, wav: bytes, language: str) -> str:
         """The words in a WAV file; "" if it holds none.
 
@@ -382,10 +382,6 @@ class Judge(UsesServers, Protocol):
     """Its address without settings, with its server unless that is the vendor's: no other judge has the same."""
     gives_probabilities: bool = False
     """Whether it answers yes or no by the probability of yes. Of others a number is no such answer."""
-
-    def check_key(self) -> None:
-        """SettingsError if a key that it needs is missing."""
-        return
 
     def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
         """The marks, in the form of the rubric's schema.

@@ -9,9 +9,10 @@ interval is made by each kind, and the widest is given.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from fdbcore.stats.bootstrap import (
     MEDIAN,
@@ -28,25 +29,29 @@ from fdbcore.types.scorecard import Figure, Pooling, Scale, ScoreRow
 
 TRIMMED_PERCENTILES: Final = (5, 95)
 LEAST_TRIMMED: Final = 3
-NOTHING: Final[Mapping[str, str]] = {}
 
 
-class ScoredItem(NamedTuple):
-    """What one system did in one trial.
-
-    id: of what every system was given; its trials have the same. values: by the ids of their measures: one value, or
-    one for each opportunity; what is not known is left out. clusters: by kind the name of its cluster; without any,
-    each id is a cluster. subsets: those of its suite that it is in. draws: for each of several draws, such as verdicts
-    that were asked for again, the values that differ from `values`, by measure.
-    """
+class ScoredItem(Struct, frozen=True):
+    """What one system did in one trial."""
 
     condition: str
     system: str
-    id: str
-    values: Mapping[str, Sequence[float]]
-    clusters: Mapping[str, str] = NOTHING
+    id: Annotated[str, Meta(description="of what every system was given; its trials have the same")]
+    values: Annotated[
+        dict[str, Sequence[float]],
+        Meta(description="by measure one value, or one for each opportunity; what is not known is left out"),
+    ]
+    clusters: Annotated[
+        dict[str, str], Meta(description="by kind the name of its cluster; without any, each id is a cluster")
+    ] = {}
     subsets: Sequence[str] = ()
-    draws: Sequence[Mapping[str, float]] = ()
+    draws: Annotated[
+        Sequence[dict[str, float]],
+        Meta(description="for each of several draws, such as verdicts asked for again, the values that differ"),
+    ] = ()
+    text: Annotated[str, Meta(description="what it is, in words")] = ""
+    tags: Annotated[dict[str, Sequence[str]], Meta(description="groups of tags, to filter by")] = {}
+    recording: Annotated[str, Meta(description="the folder of its call; empty: none")] = ""
 
 
 def by_system(items: Iterable[ScoredItem]) -> dict[tuple[str, str], list[ScoredItem]]:
@@ -92,7 +97,7 @@ class Clustered(NamedTuple):
     def of(cls, valued: Iterable[tuple[float, ScoredItem]]) -> Clustered:
         """The values of items."""
         known = list(valued)
-        kinds = known[0][1].clusters if known else NOTHING
+        kinds = known[0][1].clusters if known else {}
         return cls(
             np.array([value for value, _ in known], np.float64),
             {kind: [item.clusters[kind] for _, item in known] for kind in kinds}

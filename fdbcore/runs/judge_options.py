@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,9 +13,7 @@ from fdbcore.registry import judge
 from fdbcore.runs.asking import JudgeRequest
 from fdbcore.runs.estimates import expected_use, tokens_of, unpriced
 from fdbcore.runtime.numbers import number_of
-from fdbcore.sources.word_files import KnownWords
-from fdbcore.sources.word_source import WordSource
-from fdbcore.types.usage import ExpectedUse, Service, Unit
+from fdbcore.types.usage import ExpectedUse, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +46,6 @@ class JudgeOptions:
         if not judges and (needed := [name for name, is_asked in asked.items() if is_asked]):
             raise SettingsError(f"{needed[0]}: expected --judge beside it, got none")
         return cls(judges, repeats, limit_usd, wordings)
-
-    def check_keys(self, sources: Collection[WordSource]) -> None:
-        """SettingsError if a key of these recognisers, or of a judge, is missing."""
-        for each in (*sources, *self.judges):
-            if not isinstance(each, KnownWords):
-                each.check_key()
-
-    def services(self, sources: Collection[WordSource]) -> list[Service]:
-        """The servers of these recognisers, and of the judges."""
-        return [service for each in (*sources, *self.judges) for service in each.services()]
 
 
 def _wordings_of(given: str) -> list[int]:

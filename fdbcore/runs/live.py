@@ -84,7 +84,7 @@ def run(
     systems: addresses, or NAME=ADDRESS. They are side B; several systems take turns. Side A is given in one of
     three ways: `a`, the address of any party; `clips`, recorded users in folders or lists of files; or `suite`, the
     name of a benchmark. A benchmark's users come from `data` ("DIR" or "DIR?SETTINGS") or from the data that it
-    ships, which are put into OUT-users. suite_options: values of the benchmark's `run_options` by name, which say what
+    ships, which are put into OUT-users. suite_options: values of the benchmark's `options.run` by name, which say what
     to make of the data that it ships. A warning names each item of the data that is left out. tools: what the systems
     may call, a Python file of functions or a JSON file ("FILE" or "FILE?SETTINGS", see docs/systems.md), or the address
     of another world. lines: what the calls go over ("telephone", "noise:20", ..., see docs/live.md), each in its turn.

@@ -194,11 +194,11 @@ def side_a_of(
 ) -> SideA:
     """Who talks to the systems in a run of a benchmark: the users in `data`, or in the data that the suite ships.
 
-    Shipped data are put beside the run. options: values of some of the suite's `run_options` by name; the others have
+    Shipped data are put beside the run. options: values of some of the suite's `options.run` by name; the others have
     their defaults. show: called with the current step. InputError and SettingsError as `Suite.ship` and `Suite.side_a`
     raise them, SettingsError for an unknown option.
     """
-    known = {option.name: option.unset for option in suite.run_options}
+    known = {option.name: option.unset for option in suite.options.run}
     if unknown := sorted(options.keys() - known.keys()):
         expected = ", ".join(known) or "none"
         raise SettingsError(f"{suite.name}: {unknown[0]}: expected one of its options ({expected})")

@@ -15,19 +15,18 @@ from typing import Final
 from fdbcore.analysis.score import read_scores
 from fdbcore.errors import FdbError
 from fdbcore.measures.reading import Reading
-from fdbcore.protocols.suite import Suite
 from fdbcore.recording.files import part_of, write_text
 from fdbcore.report.call.audio import call_audio
 from fdbcore.report.call.document import page_document
 from fdbcore.report.call.page import CallPage, ScoredIn, page
 from fdbcore.report.call.shared import share
-from fdbcore.types.scorecard import ScoredCase
+from fdbcore.types.scorecard import ScoredCase, SuiteViews
 
 CALLS: Final = "calls"
 
 
 def write_scored_pages(
-    suite: Suite, cases: Sequence[ScoredCase], out: Path, scorecard: str, show: Callable[[str], None]
+    views: SuiteViews, cases: Sequence[ScoredCase], out: Path, scorecard: str, show: Callable[[str], None]
 ) -> dict[str, str]:
     """Write the pages of the cases that have a recording; their addresses, relative to `out`, by recording.
 
@@ -44,7 +43,7 @@ def write_scored_pages(
         number = numbers[recording]
         place = ScoredIn(out / CALLS, f"../{scorecard}#case={number}")
         try:
-            html = _page(Path(recording), suite, cases[number], place)
+            html = _page(Path(recording), views, cases[number], place)
         except FdbError:  # the document of the suite says so
             continue
         write_text(part_of(out, CALLS, name), html)
@@ -63,8 +62,8 @@ def _names(recordings: Sequence[str]) -> Mapping[str, str]:
     }
 
 
-def _page(path: Path, suite: Suite, case: ScoredCase, place: ScoredIn) -> str:
+def _page(path: Path, views: SuiteViews, case: ScoredCase, place: ScoredIn) -> str:
     reading = Reading(path)
     heard = call_audio(reading, place.folder)
-    shown = CallPage(silent=heard.silent, unplayable=heard.unplayable, remarks=suite.remarks(case), scored_in=place)
+    shown = CallPage(silent=heard.silent, unplayable=heard.unplayable, remarks=views.remarks(case), scored_in=place)
     return page(reading, page_document(reading, read_scores(reading)), shown)

@@ -7,7 +7,7 @@ start of the file that was transcribed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from fdbcore.audio.decode import content_hash
 from fdbcore.errors import InputError
+from fdbcore.protocols import UsesServers
 from fdbcore.recording.places import place_from
 from fdbcore.recording.reader import Recording
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.numbers import number_of
 from fdbcore.runtime.texts import text_of
 from fdbcore.types import SAMPLE_RATE_HZ, Side, ticks_to_s
-from fdbcore.types.usage import Service
 from fdbcore.types.words import TimedWord
 
 NAME: Final = "words"
@@ -70,7 +70,7 @@ def _text(chunk: Mapping[str, Any]) -> str:
     return text
 
 
-class KnownWords(ABC):
+class KnownWords(UsesServers, ABC):
     """Where the words of recordings are known from, without a recogniser."""
 
     name: ClassVar[str]
@@ -87,10 +87,6 @@ class KnownWords(ABC):
     def why_not(self, recording: Recording, side: Side, language: str) -> str | None:
         """Why a side has no words, in words; None if it should have some. language: as ISO 639-1, "" if not known."""
         return None
-
-    def services(self) -> Sequence[Service]:
-        """None: they are here."""
-        return ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -376,7 +376,8 @@ class SideA:
     calls of the systems; None if they have no tools. ends: when calls are over; None: when a side has left.
     outlasts_b: calls go on until side A has left, though the system has hung up before. instructions: for systems with
     a setting of this name, unless their addresses set it. untimed: what is scored does not depend on timing, so systems
-    that take a recording and reply once get the virtual clock by default.
+    that take a recording and reply once get the virtual clock by default. played_by: the same users, played by the
+    party at an address; None if nobody else can play them.
     """
 
     users: Sequence[User]
@@ -389,6 +390,7 @@ class SideA:
     outlasts_b: bool = False
     instructions: str | None = None
     untimed: bool = False
+    played_by: Callable[[str], SideA] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 from msgspec import Meta, Struct
 
 from fdbcore.types import Problem
+from fdbcore.types.remarks import NO_REMARKS, CallRemarks
 
 DETECTABLE: Final = "smallest detectable"
 """The column of the differences that so many cases can show, and the term that explains it."""
@@ -28,6 +29,11 @@ class Scored:
     document: Mapping[str, Any]
     files: Mapping[str, str] = field(default_factory=dict)
     told: Sequence[str] = ()
+
+
+def scaled_interval(limits: Sequence[float] | None, factor: float) -> Interval:
+    """An interval in another unit."""
+    return None if limits is None else (factor * limits[0], factor * limits[1])
 
 
 class Scale(Struct, frozen=True):
@@ -194,6 +200,42 @@ class PageWords(NamedTuple):
     words: Mapping[str, str]
 
 
+class SuiteViews:
+    """What a suite shows of a document beside its scorecard; by default nothing. Every text in its HTML is escaped."""
+
+    def details(self, width: int) -> Sequence[Sequence[str]]:
+        """Blocks of lines on the screen, of at most `width` columns (60 or more)."""
+        return ()
+
+    def page_words(self) -> PageWords | None:
+        """The words of the page in another language than English, if the user wants one; None for English."""
+        return None
+
+    def style(self) -> str:
+        """The style sheet (CSS) of its drawings on the page, in light and dark mode."""
+        return ""
+
+    def legend(self) -> str:
+        """HTML that stands once above the pictures: how to read them, and what they refer to, such as patterns."""
+        return ""
+
+    def picture(self, case: ScoredCase) -> str:
+        """The view of one case on the page, as HTML."""
+        return ""
+
+    def remarks(self, case: ScoredCase) -> CallRemarks:
+        """What the page of a case's call shows beside the recording, if the case has a `recording`."""
+        return NO_REMARKS
+
+    def section(self) -> str:
+        """A section of the page beside the scorecard, as HTML. It begins with an h2."""
+        return ""
+
+    def figures(self) -> Mapping[str, str]:
+        """Figures for a paper, beside those of the scorecard: SVG by file name."""
+        return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Telling:
     """A case to look at first. what: what it shows, such as the "most" or the "least". measure: the id of the scale."""
@@ -214,7 +256,8 @@ class Scorecard:
     caption: the caption of its table in a paper. test: how p and its correction were computed. detectable: what the
     smallest detectable difference is. notes: what rows and columns mean, and how they were computed; terms: what each
     term means, at length.
-    not_compared: why there are no differences, where there are none. correction: the name of that of p.
+    not_compared: why there are no differences, where there are none. correction: the name of that of p. views: what
+    only this suite shows.
     evidence: what the figures rest on, as JSON values. problems: what was left out; gaps: what is missing of cases that
     are scored all the same.
     """
@@ -243,6 +286,7 @@ class Scorecard:
     gaps: Sequence[Problem] = ()
     not_compared: str = "There are no two systems to compare."
     correction: str = "Holm"
+    views: SuiteViews = field(default_factory=SuiteViews)
 
     @property
     def shows_detectable(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -10,16 +10,17 @@ from typing import Any, Final
 import numpy as np
 
 from fdbcore import registry
+from fdbcore.analysis.corpus import Run
 from fdbcore.audio.wav import wav_bytes
 from fdbcore.errors import InputError
-from fdbcore.protocols import Judge
-from fdbcore.protocols.suite import Command, Console, Suite
-from fdbcore.recording.reader import Recording
-from fdbcore.recording.run import outcome_in, read_plan
+from fdbcore.protocols import Judge, UsesServers
+from fdbcore.protocols.suite import Command, Console, Show, SuiteOptions
+from fdbcore.results.pooling import ScoredItem
+from fdbcore.results.suite import ItemSuite
 from fdbcore.runs.plan import users_of
 from fdbcore.sources.clips import clips_in
-from fdbcore.types import SAMPLE_RATE_HZ, Material, Option, Problem, Rubric, SideA
-from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, Scored, ScoredCase, ScoreRow, Telling
+from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Material, Option, Problem, Rubric, SideA
+from fdbcore.types.scorecard import Scale, Scorecard, ScoredCase, SuiteViews
 from fdbcore.types.usage import Service
 
 
@@ -33,10 +34,6 @@ POLITE: Final = Rubric(
     "How polite is this call, from 1 to 5?",
     {"type": "object", "properties": {"polite": {"type": "integer"}}, "required": ["polite"]},
 )
-
-
-def _mean(values: Sequence[float]) -> Figure:
-    return Figure(sum(values) / len(values) if values else None)
 
 
 class Strict(Judge):
@@ -60,118 +57,75 @@ def strict(address: str) -> Judge:
     return Strict()
 
 
-class Answers(Suite):
-    """How many clips each system answered at all, and how politely, if somebody judges that."""
+class Views(SuiteViews):
+    """A tick for each call, and the least that counts as an answer."""
 
-    name = "answers"
-    schema = "answers/1"
-    score_options = (
-        Option("--least-s", "What counts as an answer.", kind="count", default=1),
-        Option("--judge", "Let this judge mark how polite the calls are.", metavar="JUDGE:NAME"),
-    )
-    commands = (Command("name", "Name the clips.", (Option("DIR", kind="path", required=True),), _name),)
-
-    def side_a(self, data: str) -> SideA:
-        clips = clips_in(data)
-        return SideA(users_of(clips, "tail_s=0.5"), material=Material(self.name, data, {}))
-
-    def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
-        return [] if options["judge"] is None else registry.judge(options["judge"]).services()
-
-    def score(
-        self,
-        paths: Sequence[Path],
-        options: Mapping[str, Any],
-        jobs: int | None,
-        out: Path,
-        show: Callable[[str], None],
-    ) -> Scored:
-        items: list[dict[str, Any]] = []
-        problems: list[Problem] = []
-        judge = None if options["judge"] is None else registry.judge(options["judge"])
-        for path in paths:
-            for case in read_plan(path)["cases"]:
-                show(case["name"])
-                if outcome_in(path / case["name"]) is None:
-                    problems.append(Problem(case["name"], "not held yet"))
-                    continue
-                events = Recording(path / case["name"]).turn_events
-                spoke = any(event.side == "B" and event.kind == "speech_start" for event in events)
-                item = {"id": case["name"], "system": case["system"], "answered": spoke}
-                if judge is not None:
-                    try:
-                        item |= judge.mark(POLITE, {"call": case["name"], "answered": spoke})
-                    except InputError as error:
-                        problems.append(Problem(case["name"], str(error)))
-                items.append(item)
-        shares = {
-            name: [item["answered"] for item in items if item["system"] == name]
-            for name in dict.fromkeys(item["system"] for item in items)
-        }
-        rows = {name: {"n": len(found), "answered": sum(found) / len(found)} for name, found in shares.items()}
-        return Scored(
-            {
-                "schema": self.schema,
-                "least_s": options["least_s"],
-                "judge": None if judge is None else judge.describe(),
-                "rows": rows,
-                "items": items,
-                "problems": [problem._asdict() for problem in problems],
-            }
-        )
-
-    def card(self, document: Mapping[str, Any]) -> Scorecard:
-        cases = [
-            ScoredCase(
-                "all",
-                item["system"],
-                item["id"],
-                "<words>",
-                {name: float(item[name]) for name in ("answered", "polite") if name in item},
-                tags={"reply": ("speech",) if item["answered"] else ()},
-                item=item,
-            )
-            for item in document["items"]
-        ]
-        return Scorecard(
-            "Were the clips answered?",
-            [
-                Scale("answered", "answered", 1, main=True),
-                Scale("silent", "not answered", -1),
-                Scale("polite", "polite", 1),
-            ],
-            {"all": f"{len(cases)} calls"},
-            [
-                ScoreRow(
-                    "all",
-                    "system",
-                    name,
-                    row["n"],
-                    {
-                        "answered": Figure(row["answered"], 0.0, (0.5, 1.0)),
-                        "polite": _mean([case.values["polite"] for case in cases if "polite" in case.values]),
-                    },
-                )
-                for name, row in document["rows"].items()
-            ],
-            [Difference("all", "e", "f", "answered", 2, 0.5, (-0.5, 1.0), 0.04, 0.08, 0.3)],
-            [Telling("least", "answered", case) for case in cases[:1]],
-            problems=[Problem(**problem) for problem in document["problems"]],
-            notes=("answered: the system spoke.",),
-            cases=cases,
-        )
+    def __init__(self, within_s: float) -> None:
+        self._within_s = within_s
 
     def style(self) -> str:
         return ".tick { fill: green; }"
 
-    def legend(self, document: Mapping[str, Any]) -> str:
+    def legend(self) -> str:
         return "<p>A tick is an answer.</p>"
 
     def picture(self, case: ScoredCase) -> str:
-        return f"<svg><title>{case.item['id']}</title></svg>"
+        return f"<svg><title>{case.id}</title></svg>"
 
-    def section(self, document: Mapping[str, Any]) -> str:
-        return f"<h2>What else</h2><p>{document['least_s']} s</p>"
+    def section(self) -> str:
+        return f"<h2>What else</h2><p>{self._within_s} s</p>"
+
+
+class Answers(ItemSuite):
+    """How many clips each system answers in time, and how politely, if somebody judges that."""
+
+    name, schema, title = "answers", "answers/1", "Were the clips answered?"
+    measures = (
+        Scale("answered", "answered", 1, main=True, pools="share", compared=True, meaning="The system spoke in time."),
+        Scale("silent", "not answered", -1),
+        Scale("polite", "polite", 1, pools="mean"),
+    )
+    options = SuiteOptions(
+        score=(
+            Option("--within-s", "How soon an answer has to come.", kind="count", default=5),
+            Option("--judge", "Let this judge mark how polite the calls are.", metavar="JUDGE:NAME"),
+        )
+    )
+    scores_runs = False
+    commands = (Command("name", "Name the clips.", (Option("DIR", kind="path", required=True),), _name),)
+
+    def side_a(self, data: str) -> SideA:
+        return SideA(users_of(clips_in(data), "tail_s=0.5"), material=Material(self.name, data, {}))
+
+    def asked(self, options: Mapping[str, Any], paths: Sequence[Path] = ()) -> Sequence[UsesServers]:
+        return [] if options["judge"] is None else [registry.judge(options["judge"])]
+
+    def items(
+        self, paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, show: Show
+    ) -> tuple[Sequence[ScoredItem], Sequence[Problem]]:
+        items: list[ScoredItem] = []
+        problems: list[Problem] = []
+        judge = None if options["judge"] is None else registry.judge(options["judge"])
+        for call in (call for path in paths for call in Run(path).calls):
+            show(call.name)
+            if call.unscored is not None:
+                problems.append(Problem(call.name, call.unscored))
+                continue
+            starts = [each.start_tick for each in call.recording.turn_events if each.kind == "speech_start"]
+            answered = any(tick < options["within_s"] * TICKS_PER_S for tick in starts)
+            values = {"answered": [float(answered)]}
+            if judge is not None:
+                try:
+                    values["polite"] = [float(judge.mark(POLITE, {"call": call.name, "answered": answered})["polite"])]
+                except InputError as error:
+                    problems.append(Problem(call.name, str(error)))
+            system, clip = call.columns["system"], call.columns["clip"]
+            tags = {"reply": ("speech",) if answered else ()}
+            items.append(ScoredItem("all", system, clip, values, text="<words>", tags=tags, recording=str(call.path)))
+        return items, problems
+
+    def card(self, document: Mapping[str, Any]) -> Scorecard:
+        return replace(super().card(document), views=Views(document["settings"]["level"]))
 
 
 SUITE: Final = Answers()
@@ -182,7 +136,7 @@ class Other(Answers):
 
     name = "other"
 
-    def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
+    def ship(self, folder: Path, options: Mapping[str, Any], show: Show) -> None:
         folder.mkdir(exist_ok=True)
         for name in ("first", "second"):
             show(name)

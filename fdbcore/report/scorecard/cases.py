@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-from fdbcore.protocols.suite import Suite
 from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.drawings import BarPart
 from fdbcore.report.scorecard.tables import value_text
-from fdbcore.types.scorecard import Scale, Scorecard, ScoredCase
+from fdbcore.types.scorecard import Scale, Scorecard, ScoredCase, SuiteViews
 
 PER_CHUNK: Final = 200
 """How many pictures are packed together."""
@@ -44,10 +43,10 @@ def shown(cases: Sequence[ScoredCase]) -> tuple[Sequence[ScoredCase], str]:
     )
 
 
-def pictures(suite: Suite, cases: Sequence[ScoredCase]) -> Iterator[list[str]]:
+def pictures(views: SuiteViews, cases: Sequence[ScoredCase]) -> Iterator[list[str]]:
     """The picture of each case, in chunks."""
     for start in range(0, len(cases), PER_CHUNK):
-        yield [suite.picture(case) for case in cases[start : start + PER_CHUNK]]
+        yield [views.picture(case) for case in cases[start : start + PER_CHUNK]]
 
 
 def listed(card: Scorecard, cases: Sequence[ScoredCase], of_calls: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -31,16 +31,15 @@ OPEN: Final = 2  # tables of subsets; the others are folded, and so are long one
 OPEN_ROWS: Final = 12
 
 
-def page(
-    card: Scorecard, suite: Suite, document: Mapping[str, Any], of_calls: Mapping[str, str] = MappingProxyType({})
-) -> str:
-    """The whole page of a scorecard. document: what `suite` made the scorecard of. Every text of it is escaped.
+def page(card: Scorecard, suite: Suite, of_calls: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The whole page of a scorecard of a suite. Every text of it is escaped.
 
     of_calls: the addresses of the pages of calls, by recording.
     The pictures of all cases are in the page, compressed; one is unpacked when it is opened. It is in the language of
-    `suite.page_words`.
+    `SuiteViews.page_words`.
     """
-    wording = _wording(suite.page_words(document))
+    views = card.views
+    wording = _wording(views.page_words())
     systems = dict.fromkeys(row.system for row in card.rows if row.group == "system")
     cases, left_out = shown(card.cases)
     cases = [_in_words(case, wording) for case in cases]
@@ -52,7 +51,7 @@ def page(
         suite=suite.name,
         facts=card.facts or list(systems),
         card=card,
-        style=drawings.style() + suite.style(),
+        style=drawings.style() + views.style(),
         definitions=drawings.definitions(),
         conditions=[_condition(card, name) for name in card.conditions],
         pooled=_pooled(card),
@@ -62,12 +61,12 @@ def page(
             (whole.label, [(scale.label, drawings.swatch(k)) for k, scale in enumerate(_parts(card, whole))])
             for whole in _wholes(card)
         ],
-        legend=suite.legend(document),
-        telling=[_telling(card, suite, number) for number in range(len(card.telling))],
+        legend=views.legend(),
+        telling=[_telling(card, number) for number in range(len(card.telling))],
         difference_columns=[*DIFFERENCE_COLUMNS, *corrected, VERDICT],
         differences=[_difference(card, one) for one in sorted(card.differences, key=lambda one: places[one.measure])],
         too_few=dict.fromkeys(filter(None, (one.too_few(card.level) for one in card.differences))),
-        section=suite.section(document),
+        section=views.section(),
         subsets=_subsets(card),
         left_out=left_out,
         choices=choices(cases),
@@ -75,10 +74,10 @@ def page(
         tags=tag_groups(cases),
         orders=orders(card),
         listed=packed([each | {"bar": wording.html(each["bar"])} for each in listed(card, cases, of_calls)]),
-        pictures=[packed([wording.html(picture) for picture in chunk]) for chunk in pictures(suite, cases)],
+        pictures=[packed([wording.html(picture) for picture in chunk]) for chunk in pictures(views, cases)],
         per_chunk=PER_CHUNK,
         evidence={"": flat(_said(card.evidence, wording))} if card.evidence else {},
-        footer=f"fdbcore {__version__} · {document['schema']}",
+        footer=f"fdbcore {__version__} · {suite.schema}",
     )
     return wording.html(made)
 
@@ -193,12 +192,12 @@ def _parts(card: Scorecard, whole: Scale) -> list[Scale]:
     return [scale for scale in card.scales if scale.adds_to == whole.id]
 
 
-def _telling(card: Scorecard, suite: Suite, number: int) -> tuple[str, str, str]:
+def _telling(card: Scorecard, number: int) -> tuple[str, str, str]:
     """Its title, what it is, and its picture."""
     telling = card.telling[number]
     scale, case = card.scale(telling.measure), telling.case
     title = f"{telling.what} {scale.label}: {value_text(case.values[scale.id], scale)}"
-    picture = suite.picture(case)
+    picture = card.views.picture(case)
     return title, f"{case.system}, {case.id}" + ("" if picture else f": {case.text}"), picture
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -17,10 +17,9 @@ PROBLEM_LINES: Final = 5
 HEADING_LINES: Final = 4
 
 
-def screen(card: Scorecard, width: int, more: Iterable[Sequence[str]] = ()) -> str:
-    """The scorecard in at most `width` columns, without a newline at the end.
-
-    more: blocks of lines that only this suite has; they stand before the notes.
+def screen(card: Scorecard, width: int) -> str:
+    """The scorecard in at most `width` columns, without a newline at the end. What only this suite has stands before
+    the notes.
     """
     warnings = [fitted(f"!! {text}", PROBLEM_LINES * (width - 6)) for text in card.warnings]
     blocks = [
@@ -28,7 +27,7 @@ def screen(card: Scorecard, width: int, more: Iterable[Sequence[str]] = ()) -> s
         [line for text in card.statements for line in wrapped(text, width, 2)],
         *(block for condition in card.conditions for block in _condition(card, condition, width)),
         [_telling(one, card.scale(one.measure), width) for one in card.telling],
-        *more,
+        *card.views.details(width),
         [line for text in (*_own_n_told(card), *card.notes) for line in wrapped(text, width)],
         list(problem_lines(card.problems, width)),
         list(problem_lines(card.gaps, width, "scored in part")),

@@ -13,7 +13,7 @@ from msgspec import structs, to_builtins
 from fdbcore.analysis.corpus import Run
 from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.models.cache import KeptModel
-from fdbcore.protocols import Model, Transcriber
+from fdbcore.protocols import Model, Transcriber, UsesServers
 from fdbcore.recording.run import is_recorded
 from fdbcore.runs.estimates import expected_use, tokens_of
 from fdbcore.runs.expected_words import expected_hearing
@@ -55,7 +55,7 @@ from fdbcore.suites.dialogue_acts.turns.scores import (
 from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, Tally, hearing_took, spoken_turns, told_texts
 from fdbcore.types import SIDES, Problem, Request
 from fdbcore.types.scorecard import Scored
-from fdbcore.types.usage import ExpectedUse, Service, Unit
+from fdbcore.types.usage import ExpectedUse, Unit
 
 TOKENS_OF_ACTS: Final = 150
 """About what a model writes for the acts of a reply or a turn."""
@@ -126,8 +126,8 @@ def material(
     return sets, responses, problems
 
 
-def services(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Service]:
-    """The servers of the annotators, the judge and the recogniser; see `fdbcore.protocols.suite.Suite.services_of`."""
+def asked(paths: Sequence[Path], options: Mapping[str, Any]) -> list[UsesServers]:
+    """The annotators, the judges and the transcriber; see `fdbcore.protocols.suite.Suite.asked`."""
     job = ScoringJob.of(options)
     models = [one.model for one in job.annotators]
     if (
@@ -137,9 +137,7 @@ def services(paths: Sequence[Path], options: Mapping[str, Any]) -> list[Service]
     ):
         sets, responses, _ = material(paths, options, Tally("", None))
         models = list({task.model.name: task.model for task in by_set(job, sets, responses)}.values())
-    of_models = [service for each in models for service in each.services()]
-    of_judges = job.judging.services(())
-    return [*of_models, *of_judges, *(job.recogniser.services() if job.recogniser else ())]
+    return [*models, *job.judging.judges, *([job.recogniser] if job.recogniser else ())]
 
 
 def _is_generated(path: Path) -> bool:

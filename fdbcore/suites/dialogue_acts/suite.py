@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from fdbcore.errors import SettingsError
-from fdbcore.protocols.suite import Suite
+from fdbcore.protocols import UsesServers
+from fdbcore.protocols.suite import Labels, Show, Suite, SuiteOptions
 from fdbcore.runs.judge_flags import MAX_COST
 from fdbcore.suites.dialogue_acts.commands import COMMANDS
 from fdbcore.types import Option, SideA
-from fdbcore.types.scorecard import PageWords, Scorecard, Scored, ScoredCase
-from fdbcore.types.usage import ExpectedUse, Service
-
-if TYPE_CHECKING:
-    pass
+from fdbcore.types.scorecard import Scorecard, Scored
+from fdbcore.types.usage import ExpectedUse
 
 SUFFIX: Final = ".jsonl"
 ENGLISH: Final = "en"
@@ -34,64 +33,94 @@ PROMPTS_HELP: Final = (
 )
 LOCALE_HELP: Final = "Stop if the set has another locale, which its records say."
 
+DATA_OPTIONS: Final = (
+    Option("--prompts", "Ask the systems by the prompts in this folder [default: those of the set].", metavar="DIR"),
+    Option("--locale", LOCALE_HELP, metavar="LOCALE"),
+)
+SCORE_OPTIONS: Final = (
+    Option("--references", REFERENCES_HELP, kind="path", several=True, metavar="FILE"),
+    Option("--annotator", ANNOTATOR_HELP, several=True, metavar="[SET=]VENDOR:NAME"),
+    Option("--asr", "Let this model hear the replies of a run that have no text.", metavar="VENDOR:NAME"),
+    Option(
+        "--turns",
+        "Annotate every turn of any calls: of runs, recordings, audio. --references is then a table with the "
+        "columns call, turn, text, acts.",
+        kind="flag",
+    ),
+    Option(
+        "--whole-call",
+        "Take all that a live party said in its call for the reply [default: its turn after the user's].",
+        kind="flag",
+    ),
+    Option("--repeats", "Annotations of each reply, and verdicts of the judge on it.", kind="count", default=1),
+    Option("--judge", JUDGE_HELP, metavar="JUDGE:NAME", several=True),
+    MAX_COST,
+    Option("--prompts", PROMPTS_HELP, kind="path", metavar="DIR"),
+    Option(
+        "--locale",
+        f"{LOCALE_HELP[:-1]}; with --turns, the language of the calls [default there: ja-JP].",
+        metavar="LOCALE",
+    ),
+    Option("--as-given", "Take importances as they are, whatever they sum to.", kind="flag"),
+    Option("--unmerged", "Leave neighbouring steps of one act apart, as the paper does.", kind="flag"),
+    Option("--first-reference", "Score against the first good reply of a record alone.", kind="flag"),
+    Option("--partial-credit", "Let swaps of related acts cost less, as the tag set says.", kind="flag"),
+    Option(
+        "--page-language",
+        "The language of the page: en or ja [default: en].",
+        default=ENGLISH,
+        metavar="LANGUAGE",
+    ),
+    Option("--published", "Show the paper's figures beside, which other rules made.", kind="flag"),
+)
+AGREE_OPTIONS: Final = (
+    Option("--a", "Acts: whose in FIRST, where it has those of several.", metavar="NAME"),
+    Option("--b", "Acts: whose in SECOND.", metavar="NAME"),
+    Option("--prompts", "Acts: the folder with their tag set [default: that of FIRST].", kind="path", metavar="DIR"),
+    Option("--as-given", "Acts: take importances as they are, whatever they sum to.", kind="flag"),
+)
+
+
+def _holds_labels(path: Path) -> bool:
+    """Files of responses and of records, by their suffix, and tables of ratings, by their header."""
+    from fdbcore.suites.dialogue_acts.agree.ratings import holds_ratings
+
+    return path.suffix == SUFFIX or holds_ratings(path)
+
+
+def _agree(paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Show) -> tuple[Mapping[str, Any], str]:
+    """Compares two annotators, by their files of responses or records; or ratings by people with scores."""
+    from fdbcore.suites.dialogue_acts.agree.agreement import agreement, agreement_screen, read_labels
+    from fdbcore.suites.dialogue_acts.agree.ratings import holds_ratings, rating_agreement, ratings_screen
+    from fdbcore.suites.dialogue_acts.models.prompts import folder_of
+    from fdbcore.suites.dialogue_acts.sets import prompts_in
+    from fdbcore.suites.dialogue_acts.tag_sets import tags_in
+
+    if any(map(holds_ratings, paths)):
+        rated = rating_agreement(paths, show)
+        return cast("Mapping[str, Any]", rated), ratings_screen(rated, width)
+    if len(paths) != 2 or any(path.suffix != SUFFIX for path in paths):
+        raise SettingsError(f"expected two {SUFFIX} files of dialogue acts, got {', '.join(map(str, paths))}")
+    tags = tags_in(folder_of(options["prompts"]) or prompts_in(paths[0].parent))
+    a, problems_a = read_labels(paths[0], options["a"], options["as_given"], tags)
+    b, problems_b = read_labels(paths[1], options["b"], options["as_given"], tags)
+    content = agreement(a, b, [*problems_a, *problems_b], tags=tags.without_credit)
+    return content, agreement_screen(content, width)
+
 
 class DialogueActs(Suite):
     """Records with reference replies; recorded users on side A; replies as sequences of weighted dialogue acts."""
 
     name = "dialogue-acts"
     schema = "fdbcore.dialogue_acts/2"
-    data_options = (
-        Option(
-            "--prompts", "Ask the systems by the prompts in this folder [default: those of the set].", metavar="DIR"
-        ),
-        Option("--locale", LOCALE_HELP, metavar="LOCALE"),
-    )
-    score_options = (
-        Option("--references", REFERENCES_HELP, kind="path", several=True, metavar="FILE"),
-        Option("--annotator", ANNOTATOR_HELP, several=True, metavar="[SET=]VENDOR:NAME"),
-        Option("--asr", "Let this model hear the replies of a run that have no text.", metavar="VENDOR:NAME"),
-        Option(
-            "--turns",
-            "Annotate every turn of any calls: of runs, recordings, audio. --references is then a table with the "
-            "columns call, turn, text, acts.",
-            kind="flag",
-        ),
-        Option(
-            "--whole-call",
-            "Take all that a live party said in its call for the reply [default: its turn after the user's].",
-            kind="flag",
-        ),
-        Option("--repeats", "Annotations of each reply, and verdicts of the judge on it.", kind="count", default=1),
-        Option("--judge", JUDGE_HELP, metavar="JUDGE:NAME", several=True),
-        MAX_COST,
-        Option("--prompts", PROMPTS_HELP, kind="path", metavar="DIR"),
-        Option(
-            "--locale",
-            f"{LOCALE_HELP[:-1]}; with --turns, the language of the calls [default there: ja-JP].",
-            metavar="LOCALE",
-        ),
-        Option("--as-given", "Take importances as they are, whatever they sum to.", kind="flag"),
-        Option("--unmerged", "Leave neighbouring steps of one act apart, as the paper does.", kind="flag"),
-        Option("--first-reference", "Score against the first good reply of a record alone.", kind="flag"),
-        Option("--partial-credit", "Let swaps of related acts cost less, as the tag set says.", kind="flag"),
-        Option(
-            "--page-language", "The language of the page: en or ja [default: en].", default=ENGLISH, metavar="LANGUAGE"
-        ),
-        Option("--published", "Show the paper's figures beside, which other rules made.", kind="flag"),
-    )
+    scores_runs = False
     commands = COMMANDS
-    kept = ("annotator-replies.jsonl", "judged.json", "recordings")
-    labels = "files of dialogue acts, which end in .jsonl, and tables with ratings of replies"
-    agree_options = (
-        Option("--a", "Acts: whose in FIRST, where it has those of several.", metavar="NAME"),
-        Option("--b", "Acts: whose in SECOND.", metavar="NAME"),
-        Option(
-            "--prompts", "Acts: the folder with their tag set [default: that of FIRST].", kind="path", metavar="DIR"
-        ),
-        Option("--as-given", "Acts: take importances as they are, whatever they sum to.", kind="flag"),
+    options = SuiteOptions(data=DATA_OPTIONS, score=SCORE_OPTIONS, agree=AGREE_OPTIONS)
+    labels = Labels(
+        "files of dialogue acts, which end in .jsonl, and tables with ratings of replies", _holds_labels, _agree
     )
 
-    def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
+    def ship(self, folder: Path, options: Mapping[str, Any], show: Show) -> None:
         """The shipped set; Open JTalk speaks what has not been spoken yet."""
         from fdbcore.suites.dialogue_acts.writing.speak import shipped
 
@@ -104,12 +133,7 @@ class DialogueActs(Suite):
         return side_a(data)
 
     def score(
-        self,
-        paths: Sequence[Path],
-        options: Mapping[str, Any],
-        jobs: int | None,
-        out: Path,
-        show: Callable[[str], None],
+        self, paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Show
     ) -> Scored:
         """Scores files of responses, and runs; a response belongs to the set that has its id."""
         from fdbcore.suites.dialogue_acts.inputs import score
@@ -117,105 +141,29 @@ class DialogueActs(Suite):
         return score(paths, options, jobs, out, show)
 
     def expected(
-        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
+        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Show
     ) -> Sequence[ExpectedUse]:
-        """Those of the recogniser, of the annotators and of the judge."""
+        """Of the transcriber, of the annotators and of the judges."""
         from fdbcore.suites.dialogue_acts.inputs import expected
 
         return list(expected(paths, options, out))
 
-    def check_keys(self, options: Mapping[str, Any]) -> None:
-        """That of the judge, which is asked last."""
-        from fdbcore.suites.dialogue_acts.models.asking import judge_options
+    def asked(self, options: Mapping[str, Any], paths: Sequence[Path] = ()) -> Sequence[UsesServers]:
+        """The annotators, of which some are known by the sets alone, the judges and the transcriber."""
+        from fdbcore.suites.dialogue_acts.inputs import asked
 
-        for judge in judge_options(options).judges:
-            judge.check_key()
-
-    def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
-        """Those of the annotators, of the judge and of the recogniser."""
-        return self.services_of((), options)
-
-    def services_of(self, paths: Sequence[Path], options: Mapping[str, Any]) -> Sequence[Service]:
-        """Those of the annotators, of which some are known by the sets alone, of the judge and of the recogniser."""
-        from fdbcore.suites.dialogue_acts.inputs import services
-
-        return services(paths, options)
-
-    def holds_labels(self, path: Path) -> bool:
-        """Files of responses and of records, by their suffix, and tables of ratings, by their header."""
-        from fdbcore.suites.dialogue_acts.agree.ratings import holds_ratings
-
-        return path.suffix == SUFFIX or holds_ratings(path)
-
-    def agree(
-        self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
-    ) -> tuple[Mapping[str, Any], str]:
-        """Compares two annotators, by their files of responses or records; or ratings by people with scores."""
-        from fdbcore.suites.dialogue_acts.agree.agreement import agreement, agreement_screen, read_labels
-        from fdbcore.suites.dialogue_acts.agree.ratings import holds_ratings, rating_agreement, ratings_screen
-        from fdbcore.suites.dialogue_acts.models.prompts import folder_of
-        from fdbcore.suites.dialogue_acts.sets import prompts_in
-        from fdbcore.suites.dialogue_acts.tag_sets import tags_in
-
-        if any(map(holds_ratings, paths)):
-            rated = rating_agreement(paths, show)
-            return cast("Mapping[str, Any]", rated), ratings_screen(rated, width)
-        if len(paths) != 2 or any(path.suffix != SUFFIX for path in paths):
-            raise SettingsError(f"expected two {SUFFIX} files of dialogue acts, got {', '.join(map(str, paths))}")
-        tags = tags_in(folder_of(options["prompts"]) or prompts_in(paths[0].parent))
-        a, problems_a = read_labels(paths[0], options["a"], options["as_given"], tags)
-        b, problems_b = read_labels(paths[1], options["b"], options["as_given"], tags)
-        content = agreement(a, b, [*problems_a, *problems_b], tags=tags.without_credit)
-        return content, agreement_screen(content, width)
+        return asked(paths, options)
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
         """The scorecard; a condition is a set as one annotator labels it, or a side of calls without good replies."""
         from fdbcore.suites.dialogue_acts.page.card import card
+        from fdbcore.suites.dialogue_acts.page.section import ActsViews
+        from fdbcore.suites.dialogue_acts.scoring.document import read
         from fdbcore.suites.dialogue_acts.turns import view
 
-        return view.card(document) if document.get("turns") and not document["rows"] else card(document)
-
-    def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
-        """Which acts are missing, redundant and swapped."""
-        from fdbcore.suites.dialogue_acts.page.section import details
-
-        return details(document, width)
-
-    def page_words(self, document: Mapping[str, Any]) -> PageWords | None:
-        """Those of the page's own in `page_language`."""
-        from fdbcore.suites.dialogue_acts.page.words import page_words
-
-        return page_words(document.get("page_language", ENGLISH))
-
-    def style(self) -> str:
-        """The style of the pictures and of the drawing of acts against acts."""
-        from fdbcore.suites.dialogue_acts.page.section import style
-
-        return style()
-
-    def legend(self, document: Mapping[str, Any]) -> str:
-        """How to read the picture of an alignment."""
-        from fdbcore.suites.dialogue_acts.page.section import legend
-
-        return legend(document)
-
-    def picture(self, case: ScoredCase) -> str:
-        """The user's request and the alignment."""
-        from fdbcore.suites.dialogue_acts.page.picture import view
-
-        return view(case)
-
-    def section(self, document: Mapping[str, Any]) -> str:
-        """Which acts go wrong: the drawing of acts against acts."""
-        from fdbcore.suites.dialogue_acts.page.section import section
-
-        return section(document)
-
-    def figures(self, document: Mapping[str, Any]) -> Mapping[str, str]:
-        """The examples, and the drawings of acts against acts."""
-        from fdbcore.suites.dialogue_acts.page.section import figures
-
-        return figures(document)
+        found = read(document)
+        made = view.card(found) if found.turns and not found.settings.annotators else card(found)
+        return replace(made, views=ActsViews(found))
 
 
 SUITE: Final = DialogueActs()

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from fdbcore.report.format import counted, judging_took
 from fdbcore.report.glossary import TERMS as GLOSSARY
 from fdbcore.report.glossary import in_words
+from fdbcore.report.html.templates import static
 from fdbcore.report.scorecard.verdicts import verdicts
 from fdbcore.stats.significance import pairs_needed
+from fdbcore.suites.fdb_v1 import results
 from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, HEARD, MEASURES, SuiteMeasure
+from fdbcore.suites.fdb_v1.picture import picture
 from fdbcore.suites.fdb_v1.results import ranges_told
 from fdbcore.suites.fdb_v1.rows import conditions_of
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version
 from fdbcore.types import Problem, TurnSettings
-from fdbcore.types.scorecard import DETECTABLE, Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
+from fdbcore.types.scorecard import DETECTABLE, Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow, SuiteViews
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v1.document_types import V1Document, V1Row
@@ -44,6 +47,29 @@ BEGAN_EARLY: Final = "More than 0.2 s early, which is no answer:"
 RESPONDS: Final = ("responds", "addressed the overlap:")
 RESUMES: Final = ("resumes", "left the overlap aside and went on:")
 """The same of the tasks of v1.5: an interruption wants an answer, and all other overlaps want none."""
+
+
+class V1Views(SuiteViews):
+    """Ranges over transcribers, detectors and judges; the tests before and after; pictures of samples."""
+
+    def __init__(self, document: V1Document) -> None:
+        self._document = document
+
+    def details(self, width: int) -> Sequence[Sequence[str]]:
+        """The ranges, and the tests before and after."""
+        return results.details(self._document, width)
+
+    def section(self) -> str:
+        """The same on the page."""
+        return results.section(self._document)
+
+    def style(self) -> str:
+        """The style of the pictures."""
+        return static("sample.css", __package__)
+
+    def picture(self, case: ScoredCase) -> str:
+        """Both sides of a sample on one axis, with its labels."""
+        return picture(case)
 
 
 def card(document: V1Document) -> Scorecard:
@@ -78,6 +104,7 @@ def card(document: V1Document) -> Scorecard:
             "judged by": settings["judge"] or "nobody",
         },
         level=settings["level"],
+        views=V1Views(document),
     )
     return replace(found, statements=[*_told(document, found), *ranges_told(document)])
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from fdbcore.protocols.suite import Suite
+from fdbcore.protocols import UsesServers
+from fdbcore.protocols.suite import Show, Suite, SuiteOptions
 from fdbcore.runs.judge_flags import MAX_COST, REPEATS, RUBRICS
 from fdbcore.types import Option, SideA
-from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
-from fdbcore.types.usage import ExpectedUse, Service
+from fdbcore.types.scorecard import Scorecard, Scored
+from fdbcore.types.usage import ExpectedUse
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v1.document_types import V1Document
@@ -43,13 +44,11 @@ class RecordedUsers(Suite):
     """Recorded users of one version, and folders of outputs that exist already."""
 
     schema = "fdbcore.fdb_v1/1"
-    run_scores = True
-    kept = ("recordings",)
 
     def __init__(self, name: Version, options: Sequence[Option]) -> None:
         self.name = name
         self._version = name
-        self.score_options = (TRANSCRIBER, DETECTOR, JUDGE, REPEATS, MAX_COST, *options)
+        self.options = SuiteOptions(score=(TRANSCRIBER, DETECTOR, JUDGE, REPEATS, MAX_COST, *options))
 
     def side_a(self, data: str) -> SideA:
         """The samples in a folder."""
@@ -58,12 +57,7 @@ class RecordedUsers(Suite):
         return side_a(self._version, data)
 
     def score(
-        self,
-        paths: Sequence[Path],
-        options: Mapping[str, Any],
-        jobs: int | None,
-        out: Path,
-        show: Callable[[str], None],
+        self, paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Show
     ) -> Scored:
         """Scores runs, and folders of outputs, whose recordings it keeps in `out`."""
         from fdbcore.suites.fdb_v1.scoring import score
@@ -71,56 +65,25 @@ class RecordedUsers(Suite):
         return score(self._version, paths, options, jobs, out, show)
 
     def expected(
-        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
+        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Show
     ) -> Sequence[ExpectedUse]:
-        """Those of recognisers, then of the judge."""
+        """Of transcribers, then of judges."""
         from fdbcore.suites.fdb_v1.expected import expected
 
         return list(expected(self._version, paths, options, show))
 
-    def check_keys(self, options: Mapping[str, Any]) -> None:
-        """Those of recognisers and of the judge."""
+    def asked(self, options: Mapping[str, Any], paths: Sequence[Path] = ()) -> Sequence[UsesServers]:
+        """The transcribers and the judges."""
         from fdbcore.suites.fdb_v1.scoring import ScoringWith
 
         scoring = ScoringWith.of(options)
-        scoring.judging.check_keys(scoring.sources.values())
-
-    def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
-        """Those of recognisers and of the judge."""
-        from fdbcore.suites.fdb_v1.scoring import ScoringWith
-
-        scoring = ScoringWith.of(options)
-        return scoring.judging.services(scoring.sources.values())
+        return [*scoring.sources.values(), *scoring.judging.judges]
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
         """The scorecard; a condition is a task."""
         from fdbcore.suites.fdb_v1.card import card
 
         return card(cast("V1Document", document))
-
-    def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
-        """The ranges over recognisers and detectors, and the tests before and after."""
-        from fdbcore.suites.fdb_v1.results import details
-
-        return details(cast("V1Document", document), width)
-
-    def section(self, document: Mapping[str, Any]) -> str:
-        """The same on the page."""
-        from fdbcore.suites.fdb_v1.results import section
-
-        return section(cast("V1Document", document))
-
-    def style(self) -> str:
-        """The style of the pictures."""
-        from fdbcore.report.html.templates import static
-
-        return static("sample.css", __package__)
-
-    def picture(self, case: ScoredCase) -> str:
-        """Both sides of a sample on one axis, with its labels."""
-        from fdbcore.suites.fdb_v1.picture import picture
-
-        return picture(case)
 
 
 V1: Final = RecordedUsers("fdb-v1", (HUMAN, PUBLISHED))

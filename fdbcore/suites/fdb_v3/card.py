@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
 from fdbcore.report.format import counted
+from fdbcore.report.html.templates import static
+from fdbcore.suites.fdb_v3 import view
 from fdbcore.suites.fdb_v3.findings import findings
+from fdbcore.suites.fdb_v3.judging.shown import judging_details, section
 from fdbcore.suites.fdb_v3.people import rank_notes
-from fdbcore.suites.fdb_v3.published import CONDITION, published_condition, published_rows
+from fdbcore.suites.fdb_v3.published import CONDITION, published_condition, published_details, published_rows
+from fdbcore.suites.fdb_v3.screen import defects
 from fdbcore.suites.fdb_v3.terms import FAILURES, MEASURES, PUBLISHED, V3Measure
 from fdbcore.types import Problem
-from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
+from fdbcore.types.remarks import CallRemarks
+from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow, SuiteViews
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.document_types import (
@@ -69,6 +74,46 @@ SCALES: Final = (
 )
 
 
+class V3Views(SuiteViews):
+    """Known defects of the published measures, how far judges agree, the paper's case studies; recordings drawn."""
+
+    def __init__(self, document: V3Document, scales: Collection[str]) -> None:
+        self._document, self._scales = document, scales
+
+    def details(self, width: int) -> Sequence[Sequence[str]]:
+        """Known defects of the published measures, how far judges agree, and the paper's case studies."""
+        judging, beside = self._document["judging"], self._document["published"]
+        own = [each for name, each in PUBLISHED.items() if f"compat_{name}" in self._scales]
+        return [
+            ["as published, with its known defects [over which recordings]:", *defects(own, width)],
+            *([] if judging is None else judging_details(judging, width)),
+            *([] if beside is None else published_details(beside, width)),
+        ]
+
+    def section(self) -> str:
+        """How far judges agree, and the paper's case studies."""
+        return section(self._document)
+
+    def style(self) -> str:
+        """The style of the drawings of recordings."""
+        return static("case.css", __package__)
+
+    def legend(self) -> str:
+        """How to read them."""
+        return (
+            '<p class="v3-key">Bars are speech and calls, from their arguments to their results; a call without a '
+            "result has a dashed outline. The dashed line is the user&#x27;s end.</p>"
+        )
+
+    def picture(self, case: ScoredCase) -> str:
+        """Who spoke when, the calls, and what was expected."""
+        return view.picture(case)
+
+    def remarks(self, case: ScoredCase) -> CallRemarks:
+        """The calls."""
+        return view.remarks(case)
+
+
 def card(document: V3Document) -> Scorecard:
     """The scorecard of a document. A condition is how the tools behave; a subset is a slice of the recordings."""
     settings, scored = document["settings"], {item["call"] for item in document["items"]}
@@ -109,6 +154,7 @@ def card(document: V3Document) -> Scorecard:
             "arguments judged by": next(iter((document["judging"] or {"judges": []})["judges"]), "the exact matcher"),
         },
         level=settings["level"],
+        views=V3Views(document, known),
     )
     return replace(found, statements=list(findings(found, document)))
 

@@ -57,6 +57,13 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
     return not found.problems
 
 
+def _reads(path: Path) -> bool:
+    """Files of recorded scenarios (.json), and folders with recordings."""
+    from fdbcore.suites.fdb_v3.reading import holds_scenarios
+
+    return holds_scenarios(path)
+
+
 COMMANDS: Final = (
     Command(
         "validate",
@@ -69,6 +76,7 @@ COMMANDS: Final = (
         (Option("FILE", several=True, required=True),),
         _validate,
         group="scenarios",
+        reads=_reads,
     ),
     Command(
         "import",
@@ -85,5 +93,6 @@ COMMANDS: Final = (
         ),
         _import,
         group="scenarios",
+        reads=_reads,
     ),
 )

@@ -2,20 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from fdbcore.protocols.suite import Suite
+from fdbcore.protocols import UsesServers
+from fdbcore.protocols.suite import Labels, Show, Suite, SuiteOptions
 from fdbcore.runs.judge_flags import MAX_COST, REPEATS
 from fdbcore.suites.fdb_v3.commands import COMMANDS
 from fdbcore.types import Option, SideA
-from fdbcore.types.remarks import CallRemarks
-from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
-from fdbcore.types.usage import ExpectedUse, Service
+from fdbcore.types.scorecard import Scorecard, Scored
+from fdbcore.types.usage import ExpectedUse
 
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.document_types import V3Document
+
+SCORE_OPTIONS: Final = (
+    Option(
+        "--transcriber",
+        "Take words from here: whisper, openai:MODEL, told, ... The published measures of turns need them.",
+        metavar="ADDRESS",
+    ),
+    Option(
+        "--judge",
+        "Let this judge decide on arguments, in place of the exact matcher, on responses, and on filler and key "
+        "information. Another one is compared with the first.",
+        metavar="JUDGE:NAME",
+        several=True,
+    ),
+    REPEATS,
+    MAX_COST,
+    Option("--published", "Show what the paper published, too; nothing is tested against it.", kind="flag"),
+)
+
+
+def _holds_labels(path: Path) -> bool:
+    """Tables of disfluencies or verdicts by their header, files of recorded scenarios, and scores."""
+    from fdbcore.suites.fdb_v3.agree.tagging import holds_tags
+    from fdbcore.suites.fdb_v3.agree.verdict_tables import holds_verdicts
+
+    return holds_tags(path) or holds_verdicts(path)
+
+
+def _agree(paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Show) -> tuple[Mapping[str, Any], str]:
+    """Compares the disfluencies that raters found, or verdicts of people with those of scores."""
+    from fdbcore.suites.fdb_v3.agree import screen
+    from fdbcore.suites.fdb_v3.agree.tagging import tag_agreement
+    from fdbcore.suites.fdb_v3.agree.verdict_agreement import verdict_agreement
+    from fdbcore.suites.fdb_v3.agree.verdict_tables import holds_verdicts
+
+    if any(map(holds_verdicts, paths)):
+        verdicts = verdict_agreement(paths)
+        return cast("Mapping[str, Any]", verdicts), screen.verdicts(verdicts, width)
+    tags = tag_agreement(paths)
+    return cast("Mapping[str, Any]", tags), screen.tags(tags, width)
 
 
 class ToolsUnderDisfluency(Suite):
@@ -23,58 +65,31 @@ class ToolsUnderDisfluency(Suite):
 
     name = "fdb-v3"
     schema = "fdbcore.fdb_v3/1"
-    run_scores = True
     commands = COMMANDS
-    takes_side_a = True
-    score_options = (
-        Option(
-            "--transcriber",
-            "Take words from here: whisper, openai:MODEL, told, ... The published measures of turns need them.",
-            metavar="ADDRESS",
-        ),
-        Option(
-            "--judge",
-            "Let this judge decide on arguments, in place of the exact matcher, on responses, and on filler and key "
-            "information. Another one is compared with the first.",
-            metavar="JUDGE:NAME",
-            several=True,
-        ),
-        REPEATS,
-        MAX_COST,
-        Option("--published", "Show what the paper published, too; nothing is tested against it.", kind="flag"),
-    )
-    kept = ("judged.json", "recordings")
-
-    labels = (
+    options = SuiteOptions(score=SCORE_OPTIONS)
+    labels = Labels(
         "tables of disfluencies (CSV with the columns recording and disfluencies), tables of verdicts (CSV with the "
-        "columns recording, system and rater), and scores of recorded scenarios"
+        "columns recording, system and rater), and scores of recorded scenarios",
+        _holds_labels,
+        _agree,
     )
 
-    def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
+    def ship(self, folder: Path, options: Mapping[str, Any], show: Show) -> None:
         """The smoke set."""
         from fdbcore.suites.fdb_v3.playing import ship
 
         ship(folder)
 
     def side_a(self, data: str) -> SideA:
-        """The recordings at a place, or the smoke set."""
+        """The recordings at a place, or the smoke set; a person may play them, who is shown what to ask for."""
+        from fdbcore.suites.fdb_v3.people import played_by
         from fdbcore.suites.fdb_v3.playing import side_a
 
-        return side_a(data)
-
-    def played_by(self, side_a: SideA, address: str) -> SideA:
-        """A person, who is shown what to ask for."""
-        from fdbcore.suites.fdb_v3.people import played_by
-
-        return played_by(side_a, address)
+        users = side_a(data)
+        return replace(users, played_by=partial(played_by, users))
 
     def score(
-        self,
-        paths: Sequence[Path],
-        options: Mapping[str, Any],
-        jobs: int | None,
-        out: Path,
-        show: Callable[[str], None],
+        self, paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Show
     ) -> Scored:
         """Scores runs, and released folders with results of systems."""
         from fdbcore.suites.fdb_v3.scoring import score
@@ -82,112 +97,25 @@ class ToolsUnderDisfluency(Suite):
         return score(paths, options, jobs, out, show)
 
     def expected(
-        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
+        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Show
     ) -> Sequence[ExpectedUse]:
-        """Those of the recogniser, then of judges."""
+        """Of the transcriber, then of judges."""
         from fdbcore.suites.fdb_v3.expected import expected
 
         return list(expected(paths, options, out, show))
 
-    def check_keys(self, options: Mapping[str, Any]) -> None:
-        """Those of the recogniser and of judges."""
-        from fdbcore.sources.word_files import KnownWords
+    def asked(self, options: Mapping[str, Any], paths: Sequence[Path] = ()) -> Sequence[UsesServers]:
+        """The transcriber and the judges."""
         from fdbcore.suites.fdb_v3.scoring import V3Scoring
 
         scoring = V3Scoring.of(options)
-        if scoring.source is not None and not isinstance(scoring.source, KnownWords):
-            scoring.source.check_key()
-        for judge in scoring.judges.judges:
-            judge.check_key()
-
-    def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
-        """Those of the recogniser and of judges."""
-        from fdbcore.suites.fdb_v3.scoring import V3Scoring
-
-        scoring = V3Scoring.of(options)
-        asked = [*([] if scoring.source is None else [scoring.source]), *scoring.judges.judges]
-        return [service for each in asked for service in each.services()]
-
-    def holds_labels(self, path: Path) -> bool:
-        """Tables of disfluencies or verdicts by their header, files of recorded scenarios, and scores."""
-        from fdbcore.suites.fdb_v3.agree.tagging import holds_tags
-        from fdbcore.suites.fdb_v3.agree.verdict_tables import holds_verdicts
-
-        return holds_tags(path) or holds_verdicts(path)
-
-    def agree(
-        self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
-    ) -> tuple[Mapping[str, Any], str]:
-        """Compares the disfluencies that raters found, or verdicts of people with those of scores."""
-        from fdbcore.suites.fdb_v3.agree import screen
-        from fdbcore.suites.fdb_v3.agree.tagging import tag_agreement
-        from fdbcore.suites.fdb_v3.agree.verdict_agreement import verdict_agreement
-        from fdbcore.suites.fdb_v3.agree.verdict_tables import holds_verdicts
-
-        if any(map(holds_verdicts, paths)):
-            verdicts = verdict_agreement(paths)
-            return cast("Mapping[str, Any]", verdicts), screen.verdicts(verdicts, width)
-        tags = tag_agreement(paths)
-        return cast("Mapping[str, Any]", tags), screen.tags(tags, width)
-
-    def holds_scenarios(self, path: Path) -> bool:
-        """Files of recorded scenarios (.json), and folders with recordings."""
-        from fdbcore.suites.fdb_v3.reading import holds_scenarios
-
-        return holds_scenarios(path)
+        return [*([] if scoring.source is None else [scoring.source]), *scoring.judges.judges]
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
         """The scorecard; a condition is how the tools behave."""
         from fdbcore.suites.fdb_v3.card import card
 
         return card(cast("V3Document", document))
-
-    def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
-        """Known defects of the published measures, how far judges agree, and the paper's case studies."""
-        from fdbcore.suites.fdb_v3.judging.shown import judging_details
-        from fdbcore.suites.fdb_v3.published import published_details
-        from fdbcore.suites.fdb_v3.screen import defects
-        from fdbcore.suites.fdb_v3.terms import PUBLISHED
-
-        found = cast("V3Document", document)
-        shown = {scale.id for scale in self.card(document).scales}
-        own = [each for name, each in PUBLISHED.items() if f"compat_{name}" in shown]
-        return [
-            ["as published, with its known defects [over which recordings]:", *defects(own, width)],
-            *([] if found["judging"] is None else judging_details(found["judging"], width)),
-            *([] if found["published"] is None else published_details(found["published"], width)),
-        ]
-
-    def section(self, document: Mapping[str, Any]) -> str:
-        """How far judges agree, and the paper's case studies."""
-        from fdbcore.suites.fdb_v3.judging.shown import section
-
-        return section(cast("V3Document", document))
-
-    def style(self) -> str:
-        """The style of the drawings of recordings."""
-        from fdbcore.report.html.templates import static
-
-        return static("case.css", __package__)
-
-    def legend(self, document: Mapping[str, Any]) -> str:
-        """How to read them."""
-        return (
-            '<p class="v3-key">Bars are speech and calls, from their arguments to their results; a call without a '
-            "result has a dashed outline. The dashed line is the user&#x27;s end.</p>"
-        )
-
-    def picture(self, case: ScoredCase) -> str:
-        """Who spoke when, the calls, and what was expected."""
-        from fdbcore.suites.fdb_v3.view import picture
-
-        return picture(case)
-
-    def remarks(self, case: ScoredCase) -> CallRemarks:
-        """The calls."""
-        from fdbcore.suites.fdb_v3.view import remarks
-
-        return remarks(case)
 
 
 SUITE: Final = ToolsUnderDisfluency()

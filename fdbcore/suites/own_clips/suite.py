@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from fdbcore.protocols.suite import Suite
+from fdbcore.protocols.suite import Show, Suite, SuiteOptions
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored
 
@@ -16,14 +16,15 @@ class OwnClips(Suite):
 
     name = "clips"
     schema = "fdbcore.clips/2"
-    run_scores = True
-    data_options = (
-        Option(
-            "--labels",
-            "Labels of the clips: a table (CSV) with a row per clip or per label, whose other columns make slices; or "
-            "a TextGrid, RTTM or Audacity file, or a folder of them.",
-            metavar="FILE",
-        ),
+    options = SuiteOptions(
+        data=(
+            Option(
+                "--labels",
+                "Labels of the clips: a table (CSV) with a row per clip or per label, whose other columns make slices; "
+                "or a TextGrid, RTTM or Audacity file, or a folder of them.",
+                metavar="FILE",
+            ),
+        )
     )
 
     def side_a(self, data: str) -> SideA:
@@ -33,12 +34,7 @@ class OwnClips(Suite):
         return side_a(data)
 
     def score(
-        self,
-        paths: Sequence[Path],
-        options: Mapping[str, Any],
-        jobs: int | None,
-        out: Path,
-        show: Callable[[str], None],
+        self, paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Show
     ) -> Scored:
         """Pools the measures of the calls of runs."""
         from fdbcore.suites.own_clips.scoring import score

@@ -12,7 +12,9 @@ from fdbcore.measures import answers, overlaps
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.labelled import stop_share
 from fdbcore.report.format import shown_unit
+from fdbcore.report.html.templates import static
 from fdbcore.stats.significance import pairs_needed
+from fdbcore.suites.staged import examined_view, results_view, view
 from fdbcore.suites.staged.cases import BY_CHANCE, PLANTED, SCRIPTED, TIMING
 from fdbcore.suites.staged.findings import sentences
 from fdbcore.suites.staged.floors import FLOORS
@@ -21,7 +23,8 @@ from fdbcore.suites.staged.rows import BOUNDS, COMPARED
 from fdbcore.suites.staged.terms import EVENTS_MEAN, FAMILIES_MEAN, TERMS
 from fdbcore.suites.staged.variants import statements
 from fdbcore.types import Problem
-from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow
+from fdbcore.types.remarks import CallRemarks
+from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow, SuiteViews
 
 if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import (
@@ -93,6 +96,33 @@ NOTHING: Final[StagedPublished] = {"label": "", "conditions": "", "sources": [],
 LABELS: Final = {scale.id: scale.label for scale in SCALES if not scale.id.endswith(("_worst", "_75_s"))}
 
 
+class StagedViews(SuiteViews):
+    """Passing, curves, what other transcribers, judges and wordings say, and the examiners; dialogues drawn."""
+
+    def __init__(self, document: StagedDocument) -> None:
+        self._document = document
+
+    def details(self, width: int) -> Sequence[Sequence[str]]:
+        """Means of families, passing, what other transcribers, judges and wordings say, and the examiners."""
+        return [*results_view.details(self._document, width), *examined_view.details(self._document, width)]
+
+    def section(self) -> str:
+        """How often systems pass, curves over time and by goal, what other setups say; the examiners themselves."""
+        return results_view.section(self._document) + examined_view.section(self._document)
+
+    def style(self) -> str:
+        """The style of curves."""
+        return static("results.css", __package__)
+
+    def picture(self, case: ScoredCase) -> str:
+        """The goals, and what became of each; the scores."""
+        return view.picture(case)
+
+    def remarks(self, case: ScoredCase) -> CallRemarks:
+        """The goals and the judged events."""
+        return view.remarks(case)
+
+
 def card(document: StagedDocument) -> Scorecard:
     """The scorecard of a document. A condition is a pacing of the examiner."""
     settings, scored = document["settings"], {item["call"] for item in document["items"]}
@@ -128,6 +158,7 @@ def card(document: StagedDocument) -> Scorecard:
             "judged by": settings["judge"] or "nobody",
         },
         level=settings["level"],
+        views=StagedViews(document),
     )
 
 

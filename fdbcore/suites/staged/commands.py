@@ -111,6 +111,13 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
     return True
 
 
+def _reads(path: Path) -> bool:
+    """Files of scenarios (.toml), folders of them, sets that come with fdbcore, and the released file."""
+    from fdbcore.suites.staged.reading import holds_scenarios
+
+    return holds_scenarios(path)
+
+
 COMMANDS: Final = (
     Command(
         "list",
@@ -144,6 +151,7 @@ COMMANDS: Final = (
         (Option("FILE", several=True, required=True),),
         _validate,
         group="scenarios",
+        reads=_reads,
     ),
     Command(
         "import",
@@ -159,5 +167,6 @@ COMMANDS: Final = (
         ),
         _import,
         group="scenarios",
+        reads=_reads,
     ),
 )

@@ -2,21 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from fdbcore.protocols.suite import Suite
+from fdbcore.protocols import UsesServers
+from fdbcore.protocols.suite import Labels, Show, Suite, SuiteOptions
 from fdbcore.runs.judge_flags import MAX_COST, REPEATS, RUBRICS
 from fdbcore.suites.staged.commands import COMMANDS
 from fdbcore.suites.staged.users import NAME, OPTIONS
 from fdbcore.types import Option, SideA
-from fdbcore.types.remarks import CallRemarks
-from fdbcore.types.scorecard import Scorecard, Scored, ScoredCase
-from fdbcore.types.usage import ExpectedUse, Service
+from fdbcore.types.scorecard import Scorecard, Scored
+from fdbcore.types.usage import ExpectedUse
 
 if TYPE_CHECKING:
     from fdbcore.suites.staged.document_types import StagedDocument
+
+SCORE_OPTIONS: Final = (
+    Option(
+        "--transcriber",
+        "Take words from here: whisper, openai:MODEL, known-text, ... They decide goals that nobody heard during "
+        "the call, and a judge reads them. Another one is compared with the first.",
+        metavar="ADDRESS",
+        several=True,
+    ),
+    Option(
+        "--judge",
+        "Let this judge mark turn-taking and instruction following of every event, and the family's score. Another "
+        "one is compared with the first.",
+        metavar="JUDGE:NAME",
+        several=True,
+    ),
+    RUBRICS,
+    REPEATS,
+    MAX_COST,
+    Option(
+        "--passes",
+        "What a dialogue needs to pass, at least; given again, that too. Default: goals_met=1,task_score=4, where "
+        "there is such a score.",
+        metavar="MEASURE=LEAST,...",
+        several=True,
+    ),
+    Option(
+        "--published",
+        "Show what Full-Duplex-Bench v2 published, too; nothing is tested against it.",
+        kind="flag",
+    ),
+)
+AGREE_OPTIONS: Final = (
+    Option("--sample", "Dialogues: draw so many from scores, for people to rate.", kind="count", metavar="N"),
+    Option("--sample-seed", "Of what --sample draws.", kind="integer", default=0, metavar="N"),
+    Option("--out", "Folder of the sample [default: fdbcore-sample].", kind="path", metavar="DIR"),
+    Option("--key", "Ratings: the folder of the sample, to compare them with judges.", kind="path", metavar="DIR"),
+    Option("--published", "Ratings: show what Full-Duplex-Bench v2 published, too.", kind="flag"),
+)
+
+
+def _holds_labels(path: Path) -> bool:
+    """Tables of ratings, by their header, and scores."""
+    from fdbcore.suites.staged.rating.ratings import is_ratings
+    from fdbcore.suites.staged.rating.sample import scores_in
+
+    return is_ratings(path) or scores_in(path) is not None
+
+
+def _agree(paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Show) -> tuple[Mapping[str, Any], str]:
+    """Compares people and judges, or draws what people rate."""
+    from fdbcore.suites.staged.rating.agreement import agree
+
+    return agree(paths, options, width, show)
+
+
+def _rate(sample: Path, out: Path, show: Show) -> str:
+    """The page of a sample, for raters who do not know who is heard."""
+    from fdbcore.suites.staged.rating.page import write_page
+
+    size = write_page(sample, out, show)
+    return (
+        f"{out} ({size / 1e6:.0f} MB)\n"
+        f"Give raters this file alone: {sample} holds the key. They send back what the page lets them download:\n"
+        f"fdbcore agree RATINGS.csv RATINGS.csv"
+    )
 
 
 class StagedDialogues(Suite):
@@ -24,49 +90,13 @@ class StagedDialogues(Suite):
 
     name = NAME
     schema = "fdbcore.staged/1"
-    run_options = OPTIONS
-    run_scores = True
     commands = COMMANDS
-    score_options = (
-        Option(
-            "--transcriber",
-            "Take words from here: whisper, openai:MODEL, known-text, ... They decide goals that nobody heard during "
-            "the call, and a judge reads them. Another one is compared with the first.",
-            metavar="ADDRESS",
-            several=True,
-        ),
-        Option(
-            "--judge",
-            "Let this judge mark turn-taking and instruction following of every event, and the family's score. Another "
-            "one is compared with the first.",
-            metavar="JUDGE:NAME",
-            several=True,
-        ),
-        RUBRICS,
-        REPEATS,
-        MAX_COST,
-        Option(
-            "--passes",
-            "What a dialogue needs to pass, at least; given again, that too. Default: goals_met=1,task_score=4, where "
-            "there is such a score.",
-            metavar="MEASURE=LEAST,...",
-            several=True,
-        ),
-        Option(
-            "--published", "Show what Full-Duplex-Bench v2 published, too; nothing is tested against it.", kind="flag"
-        ),
+    options = SuiteOptions(run=OPTIONS, score=SCORE_OPTIONS, agree=AGREE_OPTIONS)
+    labels = Labels(
+        "tables of ratings (CSV with a column dialogue), and scores of staged dialogues", _holds_labels, _agree, _rate
     )
 
-    labels = "tables of ratings (CSV with a column dialogue), and scores of staged dialogues"
-    agree_options = (
-        Option("--sample", "Dialogues: draw so many from scores, for people to rate.", kind="count", metavar="N"),
-        Option("--sample-seed", "Of what --sample draws.", kind="integer", default=0, metavar="N"),
-        Option("--out", "Folder of the sample [default: fdbcore-sample].", kind="path", metavar="DIR"),
-        Option("--key", "Ratings: the folder of the sample, to compare them with judges.", kind="path", metavar="DIR"),
-        Option("--published", "Ratings: show what Full-Duplex-Bench v2 published, too.", kind="flag"),
-    )
-
-    def ship(self, folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
+    def ship(self, folder: Path, options: Mapping[str, Any], show: Show) -> None:
         """The briefs of the scenarios that the options ask for."""
         from fdbcore.suites.staged.users import ship
 
@@ -79,12 +109,7 @@ class StagedDialogues(Suite):
         return side_a(data)
 
     def score(
-        self,
-        paths: Sequence[Path],
-        options: Mapping[str, Any],
-        jobs: int | None,
-        out: Path,
-        show: Callable[[str], None],
+        self, paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Show
     ) -> Scored:
         """Scores the dialogues of runs."""
         from fdbcore.suites.staged.scoring import score
@@ -92,96 +117,25 @@ class StagedDialogues(Suite):
         return score(paths, options, jobs, show)
 
     def expected(
-        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
+        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Show
     ) -> Sequence[ExpectedUse]:
-        """Those of recognisers, then of judges."""
+        """Of transcribers, then of judges."""
         from fdbcore.suites.staged.expected import expected
 
         return list(expected(paths, options, show))
 
-    def check_keys(self, options: Mapping[str, Any]) -> None:
-        """Those of recognisers and of judges."""
+    def asked(self, options: Mapping[str, Any], paths: Sequence[Path] = ()) -> Sequence[UsesServers]:
+        """The transcribers and the judges."""
         from fdbcore.suites.staged.scoring import Scoring
 
         scoring = Scoring.of(options)
-        scoring.judging.check_keys(scoring.sources.values())
-
-    def services(self, options: Mapping[str, Any]) -> Sequence[Service]:
-        """Those of recognisers and of judges."""
-        from fdbcore.suites.staged.scoring import Scoring
-
-        scoring = Scoring.of(options)
-        return scoring.judging.services(scoring.sources.values())
-
-    def holds_scenarios(self, path: Path) -> bool:
-        """Files of scenarios (.toml), folders of them, sets that come with fdbcore, and the released file."""
-        from fdbcore.suites.staged.reading import holds_scenarios
-
-        return holds_scenarios(path)
-
-    def holds_labels(self, path: Path) -> bool:
-        """Tables of ratings, by their header, and scores."""
-        from fdbcore.suites.staged.rating.ratings import is_ratings
-        from fdbcore.suites.staged.rating.sample import scores_in
-
-        return is_ratings(path) or scores_in(path) is not None
-
-    def agree(
-        self, paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Callable[[str], None]
-    ) -> tuple[Mapping[str, Any], str]:
-        """Compares people and judges, or draws what people rate."""
-        from fdbcore.suites.staged.rating.agreement import agree
-
-        return agree(paths, options, width, show)
-
-    def rate(self, sample: Path, out: Path, show: Callable[[str], None]) -> str:
-        """The page of a sample, for raters who do not know who is heard."""
-        from fdbcore.suites.staged.rating.page import write_page
-
-        size = write_page(sample, out, show)
-        return (
-            f"{out} ({size / 1e6:.0f} MB)\n"
-            f"Give raters this file alone: {sample} holds the key. They send back what the page lets them download:\n"
-            f"fdbcore agree RATINGS.csv RATINGS.csv"
-        )
+        return [*scoring.sources.values(), *scoring.judging.judges]
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
         """The scorecard; a condition is a pacing of the examiner."""
         from fdbcore.suites.staged.card import card
 
         return card(cast("StagedDocument", document))
-
-    def details(self, document: Mapping[str, Any], width: int) -> Sequence[Sequence[str]]:
-        """Means of families, passing, what other transcribers, judges and wordings say, and the examiners."""
-        from fdbcore.suites.staged import examined_view, results_view
-
-        found = cast("StagedDocument", document)
-        return [*results_view.details(found, width), *examined_view.details(found, width)]
-
-    def picture(self, case: ScoredCase) -> str:
-        """The goals, and what became of each; the scores."""
-        from fdbcore.suites.staged.view import picture
-
-        return picture(case)
-
-    def remarks(self, case: ScoredCase) -> CallRemarks:
-        """The goals and the judged events."""
-        from fdbcore.suites.staged.view import remarks
-
-        return remarks(case)
-
-    def style(self) -> str:
-        """The style of curves."""
-        from fdbcore.report.html.templates import static
-
-        return static("results.css", __package__)
-
-    def section(self, document: Mapping[str, Any]) -> str:
-        """How often systems pass, curves over time and by goal, what other setups say; the examiners themselves."""
-        from fdbcore.suites.staged import examined_view, results_view
-
-        found = cast("StagedDocument", document)
-        return results_view.section(found) + examined_view.section(found)
 
 
 SUITE: Final = StagedDialogues()

@@ -39,7 +39,7 @@ from fdbcore.suites.dialogue_acts.scoring.scores import ContentVerdict, Floats, 
 from fdbcore.suites.dialogue_acts.sets import RecordSet, matched
 from fdbcore.suites.dialogue_acts.tag_sets import DATA
 from fdbcore.types import Rubric, RubricQuestion
-from fdbcore.types.scorecard import Difference, Figure, Interval
+from fdbcore.types.scorecard import Difference, Figure, scaled_interval
 from fdbcore.types.usage import ExpectedUse
 
 JUDGED: Final = "judged.json"
@@ -217,7 +217,7 @@ def content_comparisons(of: RecordSet, verdicts: Verdicts, settings: ScoringSett
             difference=structs.replace(
                 one.difference,
                 difference=_percent(one.difference.difference),
-                ci95=_percents(one.difference.ci95),
+                ci95=scaled_interval(one.difference.ci95, 100),
                 detectable=_percent(one.difference.detectable),
             )
         )
@@ -227,10 +227,6 @@ def content_comparisons(of: RecordSet, verdicts: Verdicts, settings: ScoringSett
 
 def _percent(share: float | None) -> float | None:
     return None if share is None else 100 * share
-
-
-def _percents(interval: Interval) -> Interval:
-    return interval and (100 * interval[0], 100 * interval[1])
 
 
 def _systems(of: RecordSet, verdicts: Verdicts) -> list[str]:
@@ -270,6 +266,6 @@ def content_figure(of: RecordSet, system: str, verdicts: Verdicts) -> tuple[Figu
     pooled: Sequence[Sequence[bool]] = list(by_unit.values())
     n, right = sum(map(len, pooled)), sum(map(sum, pooled))
     interval = wilson_by_cluster(list(map(sum, pooled)), list(map(len, pooled))) if pooled else None
-    figure = Figure(_percent(right / n if n else None), None, _percents(interval), n)
+    figure = Figure(_percent(right / n if n else None), None, scaled_interval(interval, 100), n)
     users = {} if of.clusters is None else {"judged_users": len(pooled)}
     return figure, {"right": right, "content_unscored": given - n, **users}

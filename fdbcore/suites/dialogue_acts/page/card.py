@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 from fdbcore.report.format import counted
-from fdbcore.results.document import scorecard
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PARTS, steps_of
 from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT, SCALES
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import Diagnosis
-from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, ScoredSet, read
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, ScoredSet
 from fdbcore.suites.dialogue_acts.scoring.findings import leads
 from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem, Kind, condition_of
+from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scorecard, ScoredCase, ScoreRow, Telling
 
 AS_PRINTED: Final = "Table 1 of the paper, as printed, not measured here; it states neither n nor which SD"
@@ -69,49 +69,54 @@ TERMS: Final = {
 }
 
 
-def card(document: Mapping[str, Any]) -> Scorecard:
-    """The scorecard of a stored document."""
-    found = read(document)
-    settings, cases = found.settings, [_case(item, found) for item in found.items]
-    printed = dict.fromkeys(row.condition for row in found.rows if row.group == "published")
-    made = scorecard(
-        "Do the replies have the right dialogue acts?",
-        document,
-        (),
-        {name: _heading(of, by) for of in found.sets for name, by in zip(of.conditions, of.annotators, strict=True)}
-        | {name: f"{name}: {AS_PRINTED}" for name in printed},
-        caption=_caption(found),
-        test=f"paired differences on the same records; p by sign flips; Holm over {settings.family} comparisons",
-        detectable=f"the least true difference found with power {settings.power:.0%} at this n",
-        notes=(
-            *found.notes,
-            LEGEND,
-            LEGEND_OF_ROWS,
-            _settings(found),
-            *((CAUTION,) if printed else ()),
-            *((CONTENT_LEGEND,) if found.judging else ()),
-        ),
-        facts=_facts(found),
-        subsets_by="topic",
-        terms=TERMS,
-        evidence=_evidence(found),
-    )
-    places = list(made.conditions)
+def card(document: ActsDocument) -> Scorecard:
+    """The scorecard of a document."""
+    settings, cases = document.settings, [_case(item, document) for item in document.items]
+    printed = dict.fromkeys(row.condition for row in document.rows if row.group == "published")
+    conditions = {
+        name: _heading(of, by) for of in document.sets for name, by in zip(of.conditions, of.annotators, strict=True)
+    } | {name: f"{name}: {AS_PRINTED}" for name in printed}
+    places = list(conditions)
 
     def place(row: ScoreRow) -> tuple[int, int, float]:
         """Condition by condition, systems first; within a kind, the smallest distance first."""
         wed = row.measures["wed"].value if row.group != "published" else 0.0
         return places.index(row.condition), KINDS.index(row.group), float("inf") if wed is None else wed
 
-    telling = [
-        Telling("least", "wed", cases[one["item"]])
-        if one["case"] == "smallest"
-        else Telling("most", one["case"], cases[one["item"]])
-        for one in found.cases
-    ]
-    scales = (*SCALES, CONTENT) if found.judging else SCALES  # also of those that no row has
-    made = replace(made, scales=scales, rows=sorted(made.rows, key=place), telling=telling, cases=cases)
-    return replace(made, statements=leads(made, found))
+    found = Scorecard(
+        "Do the replies have the right dialogue acts?",
+        (*SCALES, CONTENT) if document.judging else SCALES,
+        conditions,
+        sorted((row for row in document.rows if not row.subset), key=place),
+        document.differences,
+        [
+            Telling("least", "wed", cases[one["item"]])
+            if one["case"] == "smallest"
+            else Telling("most", one["case"], cases[one["item"]])
+            for one in document.cases
+        ],
+        document.warnings,
+        [Problem(each.where, each.reason) for each in document.problems],
+        _caption(document),
+        f"paired differences on the same records; p by sign flips; Holm over {settings.family} comparisons",
+        f"the least true difference found with power {settings.power:.0%} at this n",
+        (
+            *document.notes,
+            LEGEND,
+            LEGEND_OF_ROWS,
+            _settings(document),
+            *((CAUTION,) if printed else ()),
+            *((CONTENT_LEGEND,) if document.judging else ()),
+        ),
+        _facts(document),
+        subsets=[row for row in document.rows if row.subset],
+        subsets_by="topic",
+        cases=cases,
+        terms=TERMS,
+        evidence=_evidence(document),
+        level=settings.level,
+    )
+    return replace(found, statements=leads(found, document))
 
 
 def _evidence(document: ActsDocument) -> dict[str, str]:

@@ -10,84 +10,95 @@ from fdbcore.report.html.templates import render, static
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted, wrapped
 from fdbcore.report.svg.text import number, xml
 from fdbcore.suites.dialogue_acts.page.card import language, name_of, several_conditions
-from fdbcore.suites.dialogue_acts.page.picture import definitions, drawing, picture, standalone
-from fdbcore.suites.dialogue_acts.page.picture import style as style_of_drawings
-from fdbcore.suites.dialogue_acts.page.words import PACKAGE, PARTS, mean
+from fdbcore.suites.dialogue_acts.page.picture import definitions, drawing, picture, standalone, style, view
+from fdbcore.suites.dialogue_acts.page.words import PACKAGE, PARTS, mean, page_words
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import Diagnosis
-from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, read
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 from fdbcore.suites.dialogue_acts.scoring.scores import condition_of
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet, paper_acts, parsed
 from fdbcore.suites.dialogue_acts.turns import view as turn_view
+from fdbcore.types.scorecard import PageWords, ScoredCase, SuiteViews
 
 OPEN: Final = 2  # diagnoses; the others are folded
 MOST: Final = 6  # acts in a list
 LARGEST: Final = 3  # on the screen
 
 
-def details(document: Mapping[str, Any], width: int) -> list[list[str]]:
-    """Blocks of lines in at most `width` columns (60 or more)."""
-    found = read(document)
-    blocks = turn_view.details(found, width)
-    if found.judging:
-        blocks.append(list(wrapped(judging_took(found.judging, "these replies"), width)))
-    return [*blocks, *filter(None, [list(_diagnoses(found.diagnosis, width))])]
+class ActsViews(SuiteViews):
+    """Which acts are missing, redundant and swapped; pictures of alignments; the page in another language."""
 
+    def __init__(self, document: ActsDocument) -> None:
+        self._document = document
+        self._tags = parsed(document.tag_set)
 
-def style() -> str:
-    """The style sheet of pictures and of `section`, for light and dark."""
-    return style_of_drawings() + static("section.css", PACKAGE)
+    def details(self, width: int) -> list[list[str]]:
+        """Which acts are missing, redundant and swapped, after the tables of turns and of timing."""
+        blocks, judging = turn_view.details(self._document, width), self._document.judging
+        if judging:
+            blocks.append(list(wrapped(judging_took(judging, "these replies"), width)))
+        return [*blocks, *filter(None, [list(_diagnoses(self._document.diagnosis, width))])]
 
+    def page_words(self) -> PageWords | None:
+        """Those of the page's own in `page_language`."""
+        return page_words(self._document.page_language)
 
-def legend(document: Mapping[str, Any]) -> str:
-    """How to read the picture of an alignment, as HTML, with the patterns that pictures refer to.
+    def style(self) -> str:
+        """The style sheet of pictures and of `section`, for light and dark."""
+        return style() + static("section.css", PACKAGE)
 
-    Signs are the acts with their colours, and what happened to them.
-    """
-    acts = [(act["name"], "", act["colour"]) for act in document["tag_set"]["acts"]]
-    signs = [*acts, *((word, f"part {word}", "") for word in PARTS.values())]
-    return render("legend.html", PACKAGE, definitions=definitions(), signs=signs)
+    def legend(self) -> str:
+        """How to read the picture of an alignment, as HTML, with the patterns that pictures refer to.
 
+        Signs are the acts with their colours, and what happened to them.
+        """
+        acts = [(act["name"], "", act["colour"]) for act in self._tags.acts]
+        signs = [*acts, *((word, f"part {word}", "") for word in PARTS.values())]
+        return render("legend.html", PACKAGE, definitions=definitions(), signs=signs)
 
-def section(document: Mapping[str, Any]) -> str:
-    """For each system: what is missing, redundant and swapped, act by act, as HTML; of calls, their turns, too."""
-    read_document = read(document)
-    turns = turn_view.section(read_document) if read_document.turns or read_document.timing else ""
-    if read_document.turns and not read_document.rows:
-        return turns
-    several, tags = several_conditions(read_document), parsed(read_document.tag_set)
-    return turns + render(
-        "section.html",
-        PACKAGE,
-        diagnosis=[
-            {
-                "system": name_of(found),
-                "is_open": number < OPEN,
-                "place": f"{found.set}, {found.annotator}" if several else "",
-                "drawn": confusion(found, tags),
-                "lists": [
-                    _ranked(PARTS[part].capitalize(), _total(read_document, found, part), weights)
-                    for part, weights in _errors(found, "{predicted} instead of {reference}").items()
-                ],
-            }
-            for number, found in enumerate(read_document.diagnosis)
-        ],
-    )
+    def picture(self, case: ScoredCase) -> str:
+        """The user's request and the alignment."""
+        return view(case)
 
+    def section(self) -> str:
+        """For each system: what is missing, redundant and swapped, act by act, as HTML; of calls, their turns, too."""
+        document = self._document
+        turns = turn_view.section(document) if document.turns or document.timing else ""
+        if document.turns and not document.settings.annotators:
+            return turns
+        several = several_conditions(document)
+        return turns + render(
+            "section.html",
+            PACKAGE,
+            diagnosis=[
+                {
+                    "system": name_of(found),
+                    "is_open": number < OPEN,
+                    "place": f"{found.set}, {found.annotator}" if several else "",
+                    "drawn": confusion(found, self._tags),
+                    "lists": [
+                        _ranked(PARTS[part].capitalize(), _total(document, found, part), weights)
+                        for part, weights in _errors(found, "{predicted} instead of {reference}").items()
+                    ],
+                }
+                for number, found in enumerate(document.diagnosis)
+            ],
+        )
 
-def figures(document: Mapping[str, Any]) -> dict[str, str]:
-    """The figures by file name: case-KIND.svg, the examples; matrix-N.svg, act by act, one per diagnosis.
+    def figures(self) -> dict[str, str]:
+        """The figures by file name: case-KIND.svg, the examples; matrix-N.svg, act by act, one per diagnosis.
 
-    Of several sets, the examples of set N are case-KIND-N.svg.
-    """
-    given, found = read(document), {}
-    tags, places = parsed(given.tag_set), {of.name: number for number, of in enumerate(given.sets, 1)}
-    for case in given.cases:
-        item = given.items[case["item"]]
-        of = f"-{places[item.set]}" if len(places) > 1 else ""
-        found[f"case-{case['case']}{of}.svg"] = standalone(picture(item, language(given, item.set), tags))
-    for nth, diagnosis in enumerate(given.diagnosis, 1):
-        found[f"matrix-{nth}.svg"] = standalone(confusion(diagnosis, tags))
-    return found
+        Of several sets, the examples of set N are case-KIND-N.svg.
+        """
+        document, found = self._document, {}
+        places = {of.name: number for number, of in enumerate(document.sets, 1)}
+        for case in document.cases:
+            item = document.items[case["item"]]
+            of = f"-{places[item.set]}" if len(places) > 1 else ""
+            drawn = picture(item, language(document, item.set), self._tags)
+            found[f"case-{case['case']}{of}.svg"] = standalone(drawn)
+        for nth, diagnosis in enumerate(document.diagnosis, 1):
+            found[f"matrix-{nth}.svg"] = standalone(confusion(diagnosis, self._tags))
+        return found
 
 
 def _diagnoses(found: Sequence[Diagnosis], width: int) -> Iterator[str]:

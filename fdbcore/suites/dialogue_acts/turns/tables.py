@@ -18,7 +18,7 @@ from fdbcore.suites.dialogue_acts.records import Step
 from fdbcore.suites.dialogue_acts.scoring.scores import condition_of
 from fdbcore.suites.dialogue_acts.turns.spoken import Part
 from fdbcore.types import SIDES, Side
-from fdbcore.types.scorecard import Figure, ScoreRow
+from fdbcore.types.scorecard import Figure, ScoreRow, scaled_interval
 
 QUARTERS: Final = 4
 NO_REPLY: Final = "no reply"
@@ -96,8 +96,7 @@ def shares(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[ScoreR
         figures, counts = {}, {"calls": len({call["path"] for call, _, _ in found})}
         for act in acts:
             values = np.array([weight[act] for _, _, weight in found])
-            limits = bootstrap_ci(values, users).interval
-            ci95 = limits and (100 * limits[0], 100 * limits[1])
+            ci95 = scaled_interval(bootstrap_ci(values, users).interval, 100)
             figures[act] = Figure(100 * float(values.mean()), None, ci95)
             counts[f"turns with {act}"] = int((values > 0).sum())
         yield ScoreRow(condition, "system", system, len(found), figures, counts=counts)

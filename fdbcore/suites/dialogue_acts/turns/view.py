@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from fdbcore._version import __version__
@@ -14,7 +14,7 @@ from fdbcore.report.scorecard.columns import ColumnGroup, columns, table, wrappe
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
 from fdbcore.suites.dialogue_acts.page.picture import act_list
 from fdbcore.suites.dialogue_acts.page.words import PACKAGE
-from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, read
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 from fdbcore.suites.dialogue_acts.turns.tables import NO_REPLY, CallOfTurns, TurnJson
 from fdbcore.types import Problem, clock_text
 from fdbcore.types.scorecard import NO_FIGURE, Scale, Scorecard, ScoreRow
@@ -35,10 +35,9 @@ NOTES: Final = (
 NOT_COMPARED: Final = "Shares of acts are not compared between systems: only with good replies (--references) are they."
 
 
-def card(document: Mapping[str, Any]) -> Scorecard:
+def card(document: ActsDocument) -> Scorecard:
     """The scorecard of a document with turns; a condition is the turns of a side as one annotator labels them."""
-    found = read(document)
-    turns, settings = found.turns, found.settings
+    turns, settings = document.turns, document.settings
     assert turns is not None
     evidence = {"fdbcore": f"fdbcore {__version__}", "level of intervals": f"{100 * settings.level:g} %"}
     for one in settings.annotated_with:
@@ -46,11 +45,11 @@ def card(document: Mapping[str, Any]) -> Scorecard:
     n_turns = sum(len(call["turns"]) for call in turns["calls"])
     return Scorecard(
         "Which dialogue acts do the turns have?",
-        [Scale(act["name"], act["name"], unit="%", decimals=1, bounds=(0, 100)) for act in found.tag_set["acts"]],
+        [Scale(act["name"], act["name"], unit="%", decimals=1, bounds=(0, 100)) for act in document.tag_set["acts"]],
         {row.condition: f"{row.condition}, share of each act" for row in turns["shares"]},
         turns["shares"],
-        warnings=found.warnings,
-        problems=[Problem(each.where, each.reason) for each in found.problems],
+        warnings=document.warnings,
+        problems=[Problem(each.where, each.reason) for each in document.problems],
         caption="Dialogue acts of turns: mean importance per turn, in %.",
         notes=NOTES,
         facts=[f"{counted(len(turns['calls']), 'call')}, {counted(n_turns, 'turn')}, {turns['locale']}"],
