@@ -26,7 +26,7 @@ HOSTILE: Final = '50% & $x_1$ #{a} ~^ \\end{table} <b> | `c` [d](e) *f* "g"\nnex
 
 def write_figures(document: dict[str, Any], folder: Path) -> list[Path]:
     """As `fdbcore score --suite --figures` writes them."""
-    found = {**drawings.figures(SUITE.card(document)), **SUITE.figures(document)}
+    found = {**drawings.figures(SUITE.card(document)), **SUITE.card(document).views.figures()}
     for name, text in found.items():
         write_text(folder / name, without_controls(text))
     return [folder / name for name in found]
@@ -120,5 +120,5 @@ def test_n_stands_in_the_caption(table: Any) -> None:
 
 def test_a_document_without_scores_has_no_figures_and_tables_without_rows() -> None:
     empty = make_document(n=2) | {"rows": [], "cases": [], "diagnosis": [], "items": [], "sets": [], "differences": []}
-    assert {**drawings.figures(SUITE.card(empty)), **SUITE.figures(empty)} == {}
+    assert {**drawings.figures(SUITE.card(empty)), **SUITE.card(empty).views.figures()} == {}
     assert len(tables(SUITE.card(empty))["table.csv"].splitlines()) == 1

@@ -107,7 +107,7 @@ def rich_document() -> dict[str, Any]:
 
 def test_no_english_sentence_is_left_on_the_japanese_page() -> None:
     document = rich_document()
-    html = scorecard_page(SUITE.card(document), SUITE, document)
+    html = scorecard_page(SUITE.card(document), SUITE)
     assert '<html lang="ja">' in html
     scripts = re.findall(r'<script type="text/plain"[^>]*>([^<]*)</script>', html)
     listed, *chunks = map(unpacked, scripts)
@@ -176,7 +176,7 @@ def test_what_no_single_page_says_is_japanese_too(english_text: str, japanese: s
 def test_the_english_page_is_full_of_english() -> None:
     document = rich_document()
     del document["page_language"]
-    assert len(list(english(scorecard_page(SUITE.card(document), SUITE, document)))) > 100
+    assert len(list(english(scorecard_page(SUITE.card(document), SUITE)))) > 100
 
 
 def test_each_text_keeps_its_places_in_japanese() -> None:

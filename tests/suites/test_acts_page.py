@@ -51,7 +51,7 @@ NAMES: Final = {
 
 
 def page(document: dict[str, Any]) -> str:
-    return scorecard_page(SUITE.card(document), SUITE, document)
+    return scorecard_page(SUITE.card(document), SUITE)
 
 
 def leads(document: dict[str, Any]) -> list[str]:
@@ -227,7 +227,8 @@ def test_words_and_reasons_stand_beside_the_acts() -> None:
     first, second = item["response"]["steps"][:2]
     first |= {"rationale": "<頼みに答えている>", "words": "<はい>"}
     second |= {"words": "言っていない", "is_quote": False}
-    shown = SUITE.picture(SUITE.card(document).cases[0])
+    card = SUITE.card(document)
+    shown = card.views.picture(card.cases[0])
     assert "Which words each act stands for, and why" in shown
     assert f"<b>{first['act']} " in shown
     assert '<q lang="ja-JP">&lt;はい&gt;</q>' in shown
