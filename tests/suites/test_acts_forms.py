@@ -132,7 +132,7 @@ def test_the_first_reference_alone_is_a_choice_and_its_effect_is_told(tmp_path: 
         assert not any("references" in text for text in content["warnings"])
     card = SUITE.card(nearest)
     assert nearest["notes"][0] in card.notes
-    for text in (screen(card, 200), page(card, SUITE, nearest)):
+    for text in (screen(card, 200), page(card, SUITE)):
         shown = " ".join(text.split())
         assert nearest["notes"][0] in shown
         assert f"!! {nearest['notes'][0][:20]}" not in shown

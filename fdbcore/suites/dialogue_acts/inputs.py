@@ -161,7 +161,7 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
         of, annotator, prompts = task
         asked, open_ones = to_annotate(task, sets, responses, options["repeats"])
         open_responses = [response for response, is_open in zip(asked, open_ones, strict=True) if is_open]
-        requests = first_requests(open_responses, of.records.values(), prompts, repeats=options["repeats"])
+        requests = first_requests(open_responses, of.records, prompts, options["repeats"])
         with KeptModel(annotator, out / KEPT) as kept:
             left = [request for request in requests if not kept.knows(request)]
         left += [prompts.annotation_request("", "", "", 1)] * (len(lengths_s) * options["repeats"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -242,7 +242,12 @@ def matched(
     for response in responses:
         homes = owners(sets, response)
         if len(homes) != 1:
-            problems.append(Problem(response.where or response.id, _homeless(response, homes)))
+            names = " and ".join(of.name for of in homes)
+            reason = f"expected a response to a record, got id {response.id!r}, which no record has"
+            if homes:
+                expected = 'expected ids that tell the sets apart, or a set\'s name in "set"'
+                reason = f"{expected}, got {response.id!r}, which is in {names}"
+            problems.append(Problem(response.where or response.id, reason))
             continue
         answers = found.setdefault((homes[0].name, response.system), Answers(homes[0], response.system, {}))
         trials = answers.responses.setdefault(response.id, [])
@@ -255,23 +260,14 @@ def matched(
     order = {of.name: rank for rank, of in enumerate(sets)}
     by_set = sorted(found.values(), key=lambda answers: order[answers.set.name])
     lost = {problem.key for problem in before if isinstance(problem, Lost)}
-    return by_set, problems + [problem for answers in by_set for problem in _missing(answers, lost)]
-
-
-def _homeless(response: Response, homes: Sequence[RecordSet]) -> str:
-    if not homes:
-        return f"expected a response to a record, got id {response.id!r}, which no record has"
-    names = " and ".join(of.name for of in homes)
-    return f'expected ids that tell the sets apart, or a set\'s name in "set", got {response.id!r}, which is in {names}'
-
-
-def _missing(answers: Answers, lost: Container[tuple[str, str]]) -> list[Problem]:
-    who = "the reference texts" if answers.system == REFERENCE else answers.system
-    return [
-        Problem(record.where or record.id, f"no response of {who}")
-        for record in answers.set.records.values()
-        if record.id not in answers.responses and (record.id, answers.system) not in lost
-    ]
+    for answers in by_set:
+        who = "the reference texts" if answers.system == REFERENCE else answers.system
+        problems += [
+            Problem(record.where or record.id, f"no response of {who}")
+            for record in without_response(answers.set.records.values(), answers.replies, answers.system)
+            if (record.id, answers.system) not in lost
+        ]
+    return by_set, problems
 
 
 def merged(annotation: Annotation, text: str | None) -> Annotation:

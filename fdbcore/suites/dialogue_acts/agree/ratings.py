@@ -17,14 +17,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Final, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Meta, to_builtins
 
 from fdbcore.analysis.rater_groups import rater_groups
@@ -253,7 +251,12 @@ def _comparison(
         return
     marks = np.array([[each.marks.get(reply, np.nan) for each in raters] for reply in replies])
     units, unit_of = np.unique([users.get(reply.id, reply.id) for reply in replies], return_inverse=True)
-    estimate = partial(_estimate, marks, unit_of)
+    sizes = np.bincount(unit_of)
+
+    def estimate(statistic: Statistic) -> AgreementMeasure:
+        found = bootstrap_times(lambda times: statistic(marks, times[:, unit_of]), len(sizes), sizes=sizes)
+        return measure_json(found)
+
     is_pair = len(raters) == 2
     found: ReplyComparison = {
         "set": of,
@@ -270,12 +273,6 @@ def _comparison(
     if users:
         found["clusters"] = len(units)
     yield found
-
-
-def _estimate(marks: Floats, unit_of: npt.NDArray[np.signedinteger], statistic: Statistic) -> AgreementMeasure:
-    """marks: (replies, raters). unit_of: (replies,), the number of what is resampled with each."""
-    sizes = np.bincount(unit_of)
-    return measure_json(bootstrap_times(lambda times: statistic(marks, times[:, unit_of]), len(sizes), sizes=sizes))
 
 
 def ratings_screen(content: RepliesRated, width: int) -> str:

@@ -14,7 +14,7 @@ Which model annotates which set is as the user says, or else whoever made the se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -76,17 +76,11 @@ def references(records: Iterable[Record], of: str = "") -> list[Response]:
 
 
 def first_requests(
-    responses: Sequence[Response],
-    records: Iterable[Record],
-    prompts: Prompts,
-    *,
-    repeats: int = 1,
-    seed: int = 0,
+    responses: Sequence[Response], records: Mapping[str, Record], prompts: Prompts, repeats: int
 ) -> list[Request]:
     """What `annotate` asks a model about these replies, but for what it asks again."""
-    by_id = {record.id: record for record in records}
-    texts = dict.fromkeys(text for _, _, text in _texts(responses, by_id, repeats))
-    return [_request(prompts, text, seed) for text in texts]
+    texts = dict.fromkeys(text for _, _, text in _texts(responses, records, repeats))
+    return [_request(prompts, text, 0) for text in texts]
 
 
 def annotate(
@@ -135,7 +129,9 @@ def annotate(
     return Labels(tuple(labelled), tuple(problems), usage, len(again))
 
 
-def _texts(responses: Sequence[Response], records: dict[str, Record], repeats: int) -> Iterable[tuple[int, int, _Text]]:
+def _texts(
+    responses: Sequence[Response], records: Mapping[str, Record], repeats: int
+) -> Iterable[tuple[int, int, _Text]]:
     for index, response in enumerate(responses):
         record = records.get(response.id)
         if record is not None and response.text is not None and response.text.strip():
@@ -146,7 +142,11 @@ def _texts(responses: Sequence[Response], records: dict[str, Record], repeats: i
 def _label(prompts: Prompts, kept: KeptModel, text: _Text, seed: int, again: list[_Text]) -> Good[Annotation] | Bad:
     """The label of a text. again: gets the text if it is asked about once more, as an earlier run could not use it."""
     request = _request(prompts, text, seed)
-    check = partial(_annotation, prompts=prompts, annotator=kept.name, repeat=text.repeat)
+
+    def check(answer: str) -> Annotation:
+        steps, scaled_from = parse_steps(parse_json(answer), tags=prompts.tags)
+        return Annotation(kept.name, steps, text.repeat, scaled_from, prompts.annotation_hash)
+
     label = ask_for(kept, prompts, request, check)
     if isinstance(label, Bad) and label.request is not None and kept.ask_anew(label.request):
         again.append(text)
@@ -156,11 +156,6 @@ def _label(prompts: Prompts, kept: KeptModel, text: _Text, seed: int, again: lis
 
 def _request(prompts: Prompts, text: _Text, seed: int) -> Request:
     return prompts.annotation_request(text.background, text.user, text.reply, seed + text.repeat)
-
-
-def _annotation(text: str, prompts: Prompts, annotator: str, repeat: int) -> Annotation:
-    steps, scaled_from = parse_steps(parse_json(text), tags=prompts.tags)
-    return Annotation(annotator, steps, repeat, scaled_from, prompts.annotation_hash)
 
 
 class Annotating(NamedTuple):

@@ -39,7 +39,7 @@ from fdbcore.suites.dialogue_acts.scoring.scores import ContentVerdict, Floats, 
 from fdbcore.suites.dialogue_acts.sets import RecordSet, matched
 from fdbcore.suites.dialogue_acts.tag_sets import DATA
 from fdbcore.types import Rubric, RubricQuestion
-from fdbcore.types.scorecard import Difference, Figure, scaled_interval
+from fdbcore.types.scorecard import Figure, scaled_interval
 from fdbcore.types.usage import ExpectedUse
 
 JUDGED: Final = "judged.json"
@@ -185,7 +185,8 @@ def _with_verdicts(
         for condition in scored.conditions:
             own = [one for one in acts if one.condition == condition]
             own += [structs.replace(one, condition=condition) for name, one in of_content if name == of.name]
-            differences += _by_pair(own)
+            pairs = dict.fromkeys((one.a, one.b) for one in own)
+            differences += [one for pair in pairs for one in own if (one.a, one.b) == pair]
             for k, row in enumerate(rows):
                 if (row.condition, row.group, row.subset) == (condition, "system", "") and row.system in figures:
                     figure, counts = figures[row.system]
@@ -201,32 +202,12 @@ def _with_verdicts(
     return structs.replace(content, settings=counted_for, items=items, rows=rows, differences=differences)
 
 
-def _by_pair(differences: Sequence[Difference]) -> list[Difference]:
-    """The differences of a condition, pair by pair, the one on the content last."""
-    pairs = list(dict.fromkeys((one.a, one.b) for one in differences))
-    return sorted(differences, key=lambda one: pairs.index((one.a, one.b)))
-
-
 def content_comparisons(of: RecordSet, verdicts: Verdicts, settings: ScoringSettings) -> list[Compared]:
     """Each two systems, paired by record, in percent; `p_corrected` is still missing."""
     means = {system: _means(of, system, verdicts) for system in _systems(of, verdicts)}
     names = list(combinations(means, 2))
     apart = [(means[a] - means[b])[:, None, None] for a, b in names]
-    return [
-        one._replace(
-            difference=structs.replace(
-                one.difference,
-                difference=_percent(one.difference.difference),
-                ci95=scaled_interval(one.difference.ci95, 100),
-                detectable=_percent(one.difference.detectable),
-            )
-        )
-        for one in paired(of.name, "", [CONTENT.id], names, apart, of.clusters, settings)
-    ]
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
+    return list(paired(of.name, "", [CONTENT.id], names, apart, of.clusters, settings, 100))
 
 
 def _systems(of: RecordSet, verdicts: Verdicts) -> list[str]:
@@ -266,6 +247,6 @@ def content_figure(of: RecordSet, system: str, verdicts: Verdicts) -> tuple[Figu
     pooled: Sequence[Sequence[bool]] = list(by_unit.values())
     n, right = sum(map(len, pooled)), sum(map(sum, pooled))
     interval = wilson_by_cluster(list(map(sum, pooled)), list(map(len, pooled))) if pooled else None
-    figure = Figure(_percent(right / n if n else None), None, scaled_interval(interval, 100), n)
+    figure = Figure(100 * (right / n) if n else None, None, scaled_interval(interval, 100), n)
     users = {} if of.clusters is None else {"judged_users": len(pooled)}
     return figure, {"right": right, "content_unscored": given - n, **users}

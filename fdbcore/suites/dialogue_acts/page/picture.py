@@ -73,7 +73,12 @@ def picture(item: ActsItem, lang: str = "ja", tags: TagSet | None = None, say: C
     """
     title, why_so = say(headline(item)), [say(reason) for reason in reasons(item)]
     pen = _Pen(tags or paper_acts(), lang)
-    reference, reply = _rows(item)
+    sums = [sum(step.importance for step in steps) for steps in acts_of(item)]
+    unit = float(ROW / max(1.0, item.scores["wed"], *sums))  # the width of 1.00 at which the longest row fits
+    of_reference = {step.reference_index: OPERATIONS[step.operation] for step in item.path}
+    of_reply = {step.prediction_index: OPERATIONS[step.operation] for step in item.path}
+    reference = _blocks(item.reference.steps, of_reference, unit)
+    reply = _blocks(item.response.steps, of_reply, unit)
     pen.said("The user", item.user)
     index = item.reference.index
     pen.said(f"A good reply{f' (reference {index + 1})' if index else ''}", item.reference.text)
@@ -81,24 +86,11 @@ def picture(item: ActsItem, lang: str = "ja", tags: TagSet | None = None, say: C
     pen.links(item.path, reference, reply)
     pen.row(reply)
     pen.said(f"The reply of {item.system}", item.response.text)
-    pen.costs(item.path, reference, reply, _unit(item), title)
+    pen.costs(item.path, reference, reply, unit, title)
     for sentence in why_so:
         pen.sentence(sentence)
     described = " ".join([say(f"{headline(item)}."), *why_so])
     return drawing("".join(pen.parts), WIDTH, pen.y + MARGIN, described, "picture")
-
-
-def _unit(item: ActsItem) -> float:
-    """The width of 1.00 at which the longest row fits."""
-    sums = [sum(step.importance for step in steps) for steps in acts_of(item)]
-    return float(ROW / max(1.0, item.scores["wed"], *sums))
-
-
-def _rows(item: ActsItem) -> tuple[list[Block], list[Block]]:
-    of_reference = {step.reference_index: OPERATIONS[step.operation] for step in item.path}
-    of_reply = {step.prediction_index: OPERATIONS[step.operation] for step in item.path}
-    unit, (references, replies) = _unit(item), acts_of(item)
-    return _blocks(references, of_reference, unit), _blocks(replies, of_reply, unit)
 
 
 def _blocks(steps: Sequence[Step], became: Mapping[int | None, str], unit: float) -> list[Block]:

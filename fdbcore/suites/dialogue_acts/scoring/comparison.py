@@ -22,7 +22,7 @@ from fdbcore.stats.variance import REPEATED, REST, variance_shares
 from fdbcore.suites.dialogue_acts.models.annotate import AnnotatedWith
 from fdbcore.suites.dialogue_acts.records import ROUNDING
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, Floats, SystemScores, condition_of, item_means
-from fdbcore.types.scorecard import Difference, Figure, Interval, Scale, ScoreRow
+from fdbcore.types.scorecard import Difference, Figure, Interval, Scale, ScoreRow, scaled_interval
 
 SCALES: Final = (
     Scale("wed", "WED", -1, main=True, compared=True),
@@ -167,11 +167,13 @@ def paired(
     differences: Sequence[Floats],
     clusters: Sequence[int] | None,
     settings: ScoringSettings,
+    times: float = 1,
 ) -> Iterator[Compared]:
     """The comparisons of pairs of systems on the set `of`; all use the same draws and flips. None has `p_corrected`.
 
     names: a and b of each pair. differences: a - b of each pair, (records, repeats, measures), NaN where one of them
-    has no value. clusters: of the records; see `RecordSet.clusters`. p is from a sign-flip permutation test.
+    has no value. clusters: of the records; see `RecordSet.clusters`. p is from a sign-flip permutation test. times:
+    what differences are told in, such as 100 for percent.
     """
     if not names:
         return
@@ -184,17 +186,18 @@ def paired(
             values = means[is_there, k]
             of_values = None if clusters is None else np.asarray(clusters)[is_there]
             units = cluster_units(values, of_values)
+            value, found = own[k].value, detectable(values, of_values)
             made = Difference(
                 condition,
                 a,
                 b,
                 measure,
                 len(values),
-                own[k].value,
-                own[k].interval,
+                None if value is None else times * value,
+                scaled_interval(own[k].interval, times),
                 next(p_values),
                 None,
-                detectable(values, of_values),
+                None if found is None else times * found,
                 pairs_needed(),
                 int((np.abs(values) > ROUNDING).sum()),
                 None if clusters is None else len(units),

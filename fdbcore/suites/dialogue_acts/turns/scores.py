@@ -162,7 +162,7 @@ def to_annotate(calls: Sequence[CallTurns]) -> Iterator[tuple[Record, Response]]
         for said in call.turns:
             if said.text:
                 background, heard = _said_before(call, said.side, said.start_tick)
-                name, speaker = turn_id(call, said), _speaker(call, said.side)
+                name, speaker = turn_id(call, said), call.system if said.side == "B" else f"A of {call.system}"
                 yield Record(name, heard, (), background), Response(name, speaker, said.text)
 
 
@@ -173,10 +173,6 @@ def _said_before(call: CallTurns, side: Side, tick: int) -> tuple[str, str]:
     told = [each for each in before if each not in partner][-CONTEXT:]
     background = "\n".join(f"{each.side}: {each.text}" for each in told)
     return background, "".join(str(each.text) for each in partner)
-
-
-def _speaker(call: CallTurns, side: Side) -> str:
-    return call.system if side == "B" else f"A of {call.system}"
 
 
 def _with_references(
@@ -203,7 +199,7 @@ def _responses(
         if not own:
             problems.append(Problem(asked.call, f"turn {asked.turn}: expected a call of this name, got none"))
         for call in own:
-            replied = _reply(call, asked.turn)
+            replied = next((each for each in call.turns if each.answers(asked.turn)), None)
             name, where = f"{asked.call} {asked.turn}", str(call.path)
             silent = Response(name, call.system, None, set=SET, trial=call.trial, where=where)
             if asked.turn > len(call.of("A")):
@@ -214,19 +210,10 @@ def _responses(
             elif replied.text is None:
                 problems.append(Lost.of(where, f"{name}: its words are not known", (name, call.system)))
             else:
-                responses.append(_response(silent, call, replied, asked.turn, acts))
+                live = live_reply(call.path, (call.of("A")[asked.turn - 1] if asked.turn else None), [replied])
+                annotations = acts.get(turn_id(call, replied), ())
+                responses.append(replace(silent, text=replied.text, annotations=annotations, live=live))
     return responses, problems
-
-
-def _reply(call: CallTurns, turn: int) -> SpokenTurn | None:
-    """B's first turn after a turn of A and before the next one; after 0, before A's first one."""
-    return next((each for each in call.turns if each.answers(turn)), None)
-
-
-def _response(silent: Response, call: CallTurns, replied: SpokenTurn, turn: int, acts: Annotations) -> Response:
-    asked = next((each for each in call.of("A") if each.number == turn), None)
-    live, annotations = live_reply(call.path, asked, [replied]), acts.get(turn_id(call, replied), ())
-    return replace(silent, text=replied.text, annotations=annotations, live=live)
 
 
 def _call_json(call: CallTurns, acts: Annotations) -> CallOfTurns:
