@@ -47,6 +47,7 @@ from fdbcore.suites.dialogue_acts.sets import GENERATED, RECORDS, SHIPPED, Recor
 from fdbcore.suites.dialogue_acts.turns.calls import user_of
 from fdbcore.suites.dialogue_acts.turns.scores import (
     ANNOTATIONS,
+    answers,
     live_timing,
     prompts_of,
     read_turn_references,
@@ -189,7 +190,7 @@ def _expected_of_turns(paths: Sequence[Path], options: Mapping[str, Any], out: P
             to_judge += [
                 unheard_reply(Record(asked.call, "", replies, locale=prompts.locale))
                 for asked, replies in good.items()
-                if asked.call in (call.name, user_of(call)) and any(turn.answers(asked.turn) for turn in spoken)
+                if asked.call in (call.name, user_of(call)) and any(answers(turn, asked.turn) for turn in spoken)
             ]
             for side in SIDES:
                 own = [turn for turn in spoken if turn.side == side]

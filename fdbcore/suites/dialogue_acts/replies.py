@@ -18,6 +18,7 @@ from fdbcore.recording.run_types import Outcome, PlannedCase
 from fdbcore.session.converse import has_declined, said_nothing
 from fdbcore.suites.dialogue_acts.records import LiveReply, Lost, Response, SaidApart
 from fdbcore.suites.dialogue_acts.sets import RECORDS, records_in
+from fdbcore.suites.dialogue_acts.turns.calls import Turn
 from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn, answering, spoken_turns, texts, told_texts
 from fdbcore.types import FRAME_SAMPLES, Problem
 from fdbcore.types.words import TimedWord, as_text
@@ -115,7 +116,7 @@ def _spoken(silent: Response, reading: Reading, hearing: Hearing, language: str)
         for turn, text in zip(own, told_texts(reading, "B", own), strict=True)
         if turn not in replied
     ]
-    live = live_reply(reading.path, asked[-1] if asked else None, replied, apart)
+    live = live_reply(str(reading.path), asked[-1] if asked else None, replied, apart)
     if not replied:
         return replace(silent, reason="nothing said after the user's turn", live=live)
     _, heard = texts(reading, "B", own, replied, hearing.transcriber, language)
@@ -126,10 +127,10 @@ def _spoken(silent: Response, reading: Reading, hearing: Hearing, language: str)
 
 
 def live_reply(
-    call: Path, asked: SpokenTurn | None, replied: Sequence[SpokenTurn], apart: Sequence[SaidApart] = ()
+    call: str, asked: SpokenTurn | Turn | None, replied: Sequence[SpokenTurn | Turn], apart: Sequence[SaidApart] = ()
 ) -> LiveReply:
     """Where the turns of a reply lie in a call, and how long after the turn that they answer."""
     if not replied:
-        return LiveReply(str(call), None, None, None, apart)
+        return LiveReply(call, None, None, None, apart)
     start_s, end_s = replied[0].start_s, replied[-1].end_s
-    return LiveReply(str(call), start_s, end_s, start_s - asked.end_s if asked else None, apart)
+    return LiveReply(call, start_s, end_s, start_s - asked.end_s if asked else None, apart)

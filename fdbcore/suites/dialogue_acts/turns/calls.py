@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
 
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.errors import FdbError, InputError, SettingsError
@@ -22,31 +23,51 @@ from fdbcore.sources.calls import NamedInput, named_calls
 from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.sources.names import Oddities, real_path, session_names
 from fdbcore.suites.dialogue_acts.models.asking import ScoringJob
-from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn, spoken_turns, texts
+from fdbcore.suites.dialogue_acts.records import Step
+from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, Part, spoken_turns, texts
 from fdbcore.types import SIDES, TICKS_PER_S, Problem, Side
 
 RECORDINGS: Final = "recordings"
 """Where in the results folder the replays of audio are."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallTurns:
-    """The turns of a call in their order.
+class TurnActs(Struct, frozen=True):
+    """The acts of a turn as one annotator labels them."""
 
-    system: unique with `call` in a document. user: the name of the recorded user, or else of the call. asides: how many
-    stretches of speech took no floor.
-    """
+    annotator: str
+    repeat: int
+    steps: Sequence[Step]
 
-    system: str
+
+class Turn(Struct, frozen=True):
+    """A turn of a side."""
+
+    side: Side
+    number: Annotated[int, Meta(description="among the turns of its side in the call, from 1")]
+    part: Annotated[
+        Part, Meta(description="before the other side's first turn, the first after one of them, or a further one")
+    ]
+    after: Annotated[int, Meta(description="how many turns of the other side had begun before it")]
+    start_s: float
+    end_s: float
+    text: Annotated[str | None, Meta(description="null if its words are not known")]
+    words_by: Annotated[str, Meta(description='"told" by the party itself, or the recogniser that heard them')]
+    acts: Sequence[TurnActs] = ()
+
+
+class CallTurns(Struct, frozen=True):
+    """A call with its turns, in their order."""
+
+    system: Annotated[str, Meta(description="unique with the call")]
     call: str
-    user: str
-    trial: int
-    path: Path
+    user: Annotated[str, Meta(description="the name of the recorded user, or else of the call")]
+    path: str
     length_s: float
-    turns: Sequence[SpokenTurn]
-    asides: dict[Side, int]
+    turns: Sequence[Turn]
+    asides: Annotated[dict[Side, int], Meta(description="stretches of speech that took no floor; they have no acts")]
+    trial: int = 1
 
-    def of(self, side: Side) -> list[SpokenTurn]:
+    def of(self, side: Side) -> list[Turn]:
         """The turns of a side."""
         return [each for each in self.turns if each.side == side]
 
@@ -122,17 +143,20 @@ def user_of(call: Call) -> str:
 def _turns(call: Call, system: str, transcriber: Transcriber | None, language: str) -> CallTurns:
     reading = call.recording
     spoken = spoken_turns(reading)
-    said: list[SpokenTurn] = []
+    said: list[Turn] = []
     asides: dict[Side, int] = {}
     for side in SIDES:
         own = [turn for turn in spoken if turn.side == side]
         held = [turn for turn in own if turn.part != ASIDE]
         asides[side] = len(own) - len(held)
         words_by, words = texts(reading, side, own, held, transcriber, language)
-        said += [replace(turn, text=text, words_by=words_by) for turn, text in zip(held, words, strict=True)]
-    said.sort(key=lambda each: (each.start_tick, each.side))
-    trial = whole_of(call.columns.get("trial") or "1")
-    return CallTurns(system, call.name, user_of(call), trial, call.path, reading.n_ticks / TICKS_PER_S, said, asides)
+        said += [
+            Turn(side, turn.number, turn.part, turn.after, turn.start_s, turn.end_s, text, words_by)
+            for turn, text in zip(held, words, strict=True)
+        ]
+    said.sort(key=lambda each: (each.start_s, each.side))
+    trial, length_s = whole_of(call.columns.get("trial") or "1"), reading.n_ticks / TICKS_PER_S
+    return CallTurns(system, call.name, user_of(call), str(call.path), length_s, said, asides, trial)
 
 
 def _without_words(call: CallTurns) -> Iterator[Problem]:
@@ -142,4 +166,4 @@ def _without_words(call: CallTurns) -> Iterator[Problem]:
             reason = (
                 f"expected the words of {side}, got none of {count} of its {len(call.of(side))} turns: --asr hears them"
             )
-            yield Problem(str(call.path), reason)
+            yield Problem(call.path, reason)

@@ -51,12 +51,10 @@ from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.scoring.document import document
 from fdbcore.suites.dialogue_acts.sets import RecordSet
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet
-from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, turns_of_calls
-from fdbcore.suites.dialogue_acts.turns.spoken import SpokenTurn
+from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, Turn, TurnActs, turns_of_calls
+from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn
 from fdbcore.suites.dialogue_acts.turns.tables import (
-    CallOfTurns,
     LiveTiming,
-    TurnJson,
     TurnsJson,
     follows,
     quarters,
@@ -124,7 +122,7 @@ def score_turns(paths: Sequence[Path], job: ScoringJob) -> Scored:
     settings = ScoringSettings.of(options)
     content = document([scored], [*responses, *ceiling], [*problems, *unmatched], settings, annotated_with=used)
     content, judged = judge_content(content, [scored], responses, settings, job)
-    told_calls = [_call_json(call, acts) for call in calls]
+    told_calls = [_with_acts(call, acts) for call in calls]
     turns: TurnsJson = {
         "locale": prompts.locale,
         "calls": told_calls,
@@ -132,7 +130,7 @@ def score_turns(paths: Sequence[Path], job: ScoringJob) -> Scored:
         "follows": list(follows(told_calls, prompts.tags.names)),
         "quarters": list(quarters(told_calls, prompts.tags.names)),
     }
-    timing = list(live_timing([(call.system, str(call.path)) for call in calls]))
+    timing = list(live_timing([(call.system, call.path) for call in calls]))
     content = structs.replace(content, timing=timing, turns=turns)
     return Scored(to_builtins(content), {ANNOTATIONS: jsonl(labelled)}, [*all_took(used), *again, *judged])
 
@@ -151,7 +149,7 @@ def prompts_of(options: Mapping[str, Any]) -> Prompts:
     return Prompts(options["locale"] or JAPANESE, folder_of(options["prompts"]))
 
 
-def turn_id(call: CallTurns, said: SpokenTurn) -> str:
+def turn_id(call: CallTurns, said: Turn) -> str:
     """The id of a turn among all turns of a document."""
     return f"{call.system}/{call.call}/{said.side}{said.number}"
 
@@ -161,14 +159,16 @@ def to_annotate(calls: Sequence[CallTurns]) -> Iterator[tuple[Record, Response]]
     for call in calls:
         for said in call.turns:
             if said.text:
-                background, heard = _said_before(call, said.side, said.start_tick)
+                background, heard = _said_before(
+                    [each for each in call.turns if each.start_s < said.start_s], said.side
+                )
                 name, speaker = turn_id(call, said), call.system if said.side == "B" else f"A of {call.system}"
                 yield Record(name, heard, (), background), Response(name, speaker, said.text)
 
 
-def _said_before(call: CallTurns, side: Side, tick: int) -> tuple[str, str]:
-    """What a side that speaks at a tick answers, after its background."""
-    before = [each for each in call.turns if each.text and each.start_tick < tick]
+def _said_before(turns: Sequence[Turn], side: Side) -> tuple[str, str]:
+    """What a side answers that speaks after these turns, after its background."""
+    before = [each for each in turns if each.text]
     partner = [each for each in before if each.side != side][-1:]
     told = [each for each in before if each not in partner][-CONTEXT:]
     background = "\n".join(f"{each.side}: {each.text}" for each in told)
@@ -182,9 +182,10 @@ def _with_references(
     for asked, good in given.items():
         own = [call for call in calls if asked.call in (call.call, call.user)]
         if own:
-            starts = ((call, said.start_tick) for call in own for said in call.of("A") if said.number == asked.turn)
-            call, start_tick = next(starts, (own[0], -1))
-            name, (background, heard) = f"{asked.call} {asked.turn}", _said_before(call, "B", start_tick + 1)
+            starts = ((call, said.start_s) for call in own for said in call.of("A") if said.number == asked.turn)
+            call, start_s = next(starts, (own[0], -1.0))
+            background, heard = _said_before([each for each in call.turns if each.start_s <= start_s], "B")
+            name = f"{asked.call} {asked.turn}"
             yield name, Record(name, heard, good, background, asked.call, locale, user=own[0].user)
 
 
@@ -199,8 +200,8 @@ def _responses(
         if not own:
             problems.append(Problem(asked.call, f"turn {asked.turn}: expected a call of this name, got none"))
         for call in own:
-            replied = next((each for each in call.turns if each.answers(asked.turn)), None)
-            name, where = f"{asked.call} {asked.turn}", str(call.path)
+            replied = next((each for each in call.turns if answers(each, asked.turn)), None)
+            name, where = f"{asked.call} {asked.turn}", call.path
             silent = Response(name, call.system, None, set=SET, trial=call.trial, where=where)
             if asked.turn > len(call.of("A")):
                 reason = f"expected turn {asked.turn} of A, got {len(call.of('A'))} turns"
@@ -216,33 +217,18 @@ def _responses(
     return responses, problems
 
 
-def _call_json(call: CallTurns, acts: Annotations) -> CallOfTurns:
-    return {
-        "system": call.system,
-        "call": call.call,
-        "user": call.user,
-        "path": str(call.path),
-        "length_s": call.length_s,
-        "turns": [_turn_json(said, acts.get(turn_id(call, said), ())) for said in call.turns],
-        "asides": call.asides,
-    }
+def _with_acts(call: CallTurns, acts: Annotations) -> CallTurns:
+    turns = []
+    for said in call.turns:
+        own = acts.get(turn_id(call, said), ())
+        told = [TurnActs(one.annotator, one.repeat, quoted(one.steps, said.text)) for one in own]
+        turns.append(structs.replace(said, acts=told))
+    return structs.replace(call, turns=turns)
 
 
-def _turn_json(said: SpokenTurn, annotations: Sequence[Annotation]) -> TurnJson:
-    return {
-        "side": said.side,
-        "number": said.number,
-        "part": said.part,
-        "after": said.after,
-        "start_s": said.start_s,
-        "end_s": said.end_s,
-        "text": said.text,
-        "words_by": said.words_by,
-        "acts": [
-            {"annotator": one.annotator, "repeat": one.repeat, "steps": quoted(one.steps, said.text)}
-            for one in annotations
-        ],
-    }
+def answers(turn: SpokenTurn | Turn, asked: int) -> bool:
+    """Whether it is B's reply to a turn of A, by its number from 1; to 0, what B says before A first speaks."""
+    return turn.side == "B" and turn.after == asked and turn.part not in ("further", ASIDE)
 
 
 def read_turn_references(

@@ -38,7 +38,7 @@ class SpokenTurn:
     """A turn of a side, or what it said aside, in ticks of the session.
 
     after: how many turns of the other side had begun before it. number: among the turns of its side, from 1; 0 of an
-    aside. text: its words, None if nobody knows them; words_by: whose they are, `told` or the name of a recogniser.
+    aside.
     """
 
     side: Side
@@ -47,12 +47,6 @@ class SpokenTurn:
     part: Part
     after: int
     number: int = 0
-    text: str | None = None
-    words_by: str = ""
-
-    def answers(self, asked: int) -> bool:
-        """Whether it is B's reply to a turn of A, by its number from 1; to 0, what B says before A first speaks."""
-        return self.side == "B" and self.after == asked and self.part not in ("further", ASIDE)
 
     @property
     def start_s(self) -> float:

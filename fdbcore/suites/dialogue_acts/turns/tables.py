@@ -14,57 +14,20 @@ from msgspec import Meta
 
 from fdbcore.analysis.summary_types import Measures
 from fdbcore.stats.bootstrap import bootstrap_ci
-from fdbcore.suites.dialogue_acts.records import Step
 from fdbcore.suites.dialogue_acts.scoring.scores import condition_of
-from fdbcore.suites.dialogue_acts.turns.spoken import Part
-from fdbcore.types import SIDES, Side
+from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, Turn
+from fdbcore.types import SIDES
 from fdbcore.types.scorecard import Figure, ScoreRow, scaled_interval
 
 QUARTERS: Final = 4
 NO_REPLY: Final = "no reply"
 
 
-class TurnActs(TypedDict):
-    """The acts of a turn as one annotator labels them."""
-
-    annotator: str
-    repeat: int
-    steps: list[Step]
-
-
-class TurnJson(TypedDict):
-    """A turn of a side."""
-
-    side: Side
-    number: Annotated[int, Meta(description="among the turns of its side in the call, from 1")]
-    part: Annotated[
-        Part, Meta(description="before the other side's first turn, the first after one of them, or a further one")
-    ]
-    after: Annotated[int, Meta(description="how many turns of the other side had begun before it")]
-    start_s: float
-    end_s: float
-    text: Annotated[str | None, Meta(description="null if its words are not known")]
-    words_by: Annotated[str, Meta(description='"told" by the party itself, or the recogniser that heard them')]
-    acts: list[TurnActs]
-
-
-class CallOfTurns(TypedDict):
-    """A call with its turns, in their order."""
-
-    system: str
-    call: str
-    user: str
-    path: str
-    length_s: float
-    turns: list[TurnJson]
-    asides: Annotated[dict[Side, int], Meta(description="stretches of speech that took no floor; they have no acts")]
-
-
 class TurnsJson(TypedDict):
     """The turns of calls, and how their acts are distributed, in %: an act's figure is its mean importance per turn."""
 
     locale: str
-    calls: list[CallOfTurns]
+    calls: Sequence[CallTurns]
     shares: Annotated[list[ScoreRow], Meta(description="of sides; calls of one recorded user are resampled together")]
     follows: Annotated[
         list[ScoreRow],
@@ -81,19 +44,19 @@ class LiveTiming(TypedDict):
     measures: Measures
 
 
-def weights(turn: TurnJson, annotator: str, acts: Sequence[str]) -> Mapping[str, float] | None:
+def weights(turn: Turn, annotator: str, acts: Sequence[str]) -> Mapping[str, float] | None:
     """The weight of each act of a turn as an annotator labels it; None if it did not."""
-    own = [one["steps"] for one in turn["acts"] if one["annotator"] == annotator]
+    own = [one.steps for one in turn.acts if one.annotator == annotator]
     if not own:
         return None
     return {act: sum(step.importance for steps in own for step in steps if step.act == act) / len(own) for act in acts}
 
 
-def shares(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[ScoreRow]:
+def shares(calls: Sequence[CallTurns], acts: Sequence[str]) -> Iterator[ScoreRow]:
     """The acts of each system's side B and of its users' side A. Calls with one recorded user are one cluster."""
     for system, condition, found in _sides(calls, acts):
-        users = [call["user"] for call, _, _ in found]
-        figures, counts = {}, {"calls": len({call["path"] for call, _, _ in found})}
+        users = [call.user for call, _, _ in found]
+        figures, counts = {}, {"calls": len({call.path for call, _, _ in found})}
         for act in acts:
             values = np.array([weight[act] for _, _, weight in found])
             ci95 = scaled_interval(bootstrap_ci(values, users).interval, 100)
@@ -102,7 +65,7 @@ def shares(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[ScoreR
         yield ScoreRow(condition, "system", system, len(found), figures, counts=counts)
 
 
-def follows(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[ScoreRow]:
+def follows(calls: Sequence[CallTurns], acts: Sequence[str]) -> Iterator[ScoreRow]:
     """For each act of A: what B's reply to such turns is.
 
     A turn of A that B did not answer before A's next one has no reply. A's last turn in a call counts only if B
@@ -123,10 +86,10 @@ def follows(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[Score
                 yield ScoreRow(condition_of("after A", annotator), "system", system, len(having), figures, subset=act)
 
 
-def quarters(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[ScoreRow]:
+def quarters(calls: Sequence[CallTurns], acts: Sequence[str]) -> Iterator[ScoreRow]:
     """The acts of each side in the quarters of calls, by where turns begin."""
     for system, condition, found in _sides(calls, acts):
-        begun = [min(int(QUARTERS * turn["start_s"] / call["length_s"]), QUARTERS - 1) for call, turn, _ in found]
+        begun = [min(int(QUARTERS * turn.start_s / call.length_s), QUARTERS - 1) for call, turn, _ in found]
         for quarter in range(QUARTERS):
             own = [weight for (_, _, weight), number in zip(found, begun, strict=True) if number == quarter]
             figures = {act: Figure(100 * (sum(weight[act] for weight in own) / len(own))) for act in acts if own}
@@ -134,37 +97,37 @@ def quarters(calls: Sequence[CallOfTurns], acts: Sequence[str]) -> Iterator[Scor
 
 
 def _sides(
-    calls: Sequence[CallOfTurns], acts: Sequence[str]
-) -> Iterator[tuple[str, str, list[tuple[CallOfTurns, TurnJson, Mapping[str, float]]]]]:
+    calls: Sequence[CallTurns], acts: Sequence[str]
+) -> Iterator[tuple[str, str, list[tuple[CallTurns, Turn, Mapping[str, float]]]]]:
     """Each system and side with turns that an annotator labels: these with their calls and the weights of acts."""
     for system, annotator, own in _by_annotator(calls):
         for side in reversed(SIDES):
             found = [
                 (call, turn, weight)
                 for call in own
-                for turn in call["turns"]
-                if turn["side"] == side and (weight := weights(turn, annotator, acts)) is not None
+                for turn in call.turns
+                if turn.side == side and (weight := weights(turn, annotator, acts)) is not None
             ]
             if found:
                 yield system, condition_of(f"{side}'s turns", annotator), found
 
 
-def _by_annotator(calls: Sequence[CallOfTurns]) -> Iterator[tuple[str, str, list[CallOfTurns]]]:
+def _by_annotator(calls: Sequence[CallTurns]) -> Iterator[tuple[str, str, Sequence[CallTurns]]]:
     """Each system with each annotator of its turns, and its calls."""
-    for system in dict.fromkeys(call["system"] for call in calls):
-        own = [call for call in calls if call["system"] == system]
-        acts = (one for call in own for turn in call["turns"] for one in turn["acts"])
-        yield from ((system, annotator, own) for annotator in dict.fromkeys(one["annotator"] for one in acts))
+    for system in dict.fromkeys(call.system for call in calls):
+        own = [call for call in calls if call.system == system]
+        acts = (one for call in own for turn in call.turns for one in turn.acts)
+        yield from ((system, annotator, own) for annotator in dict.fromkeys(one.annotator for one in acts))
 
 
 def _answered(
-    call: CallOfTurns, annotator: str, acts: Sequence[str]
+    call: CallTurns, annotator: str, acts: Sequence[str]
 ) -> Iterator[tuple[Mapping[str, float], Mapping[str, float]]]:
     """The weights of each turn of A with those of B's reply; empty for no reply. Without what is not annotated."""
-    of_a = [turn for turn in call["turns"] if turn["side"] == "A"]
-    replies = {turn["after"]: turn for turn in call["turns"] if turn["side"] == "B" and turn["part"] == "reply"}
+    of_a = [turn for turn in call.turns if turn.side == "A"]
+    replies = {turn.after: turn for turn in call.turns if turn.side == "B" and turn.part == "reply"}
     for turn in of_a:
-        asked, reply = weights(turn, annotator, acts), replies.get(turn["number"])
+        asked, reply = weights(turn, annotator, acts), replies.get(turn.number)
         if asked is None:
             continue
         if reply is None:

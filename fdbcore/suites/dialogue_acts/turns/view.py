@@ -15,7 +15,8 @@ from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
 from fdbcore.suites.dialogue_acts.page.picture import act_list
 from fdbcore.suites.dialogue_acts.page.words import PACKAGE
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
-from fdbcore.suites.dialogue_acts.turns.tables import NO_REPLY, CallOfTurns, TurnJson
+from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, Turn
+from fdbcore.suites.dialogue_acts.turns.tables import NO_REPLY
 from fdbcore.types import Problem, clock_text
 from fdbcore.types.scorecard import NO_FIGURE, Scale, Scorecard, ScoreRow
 
@@ -42,7 +43,7 @@ def card(document: ActsDocument) -> Scorecard:
     evidence = {"fdbcore": f"fdbcore {__version__}", "level of intervals": f"{100 * settings.level:g} %"}
     for one in settings.annotated_with:
         evidence[f"annotation by {one['annotator']}"] = f"{annotation_took(one)}; {one['sdk']}, {one['server']}"
-    n_turns = sum(len(call["turns"]) for call in turns["calls"])
+    n_turns = sum(len(call.turns) for call in turns["calls"])
     return Scorecard(
         "Which dialogue acts do the turns have?",
         [Scale(act["name"], act["name"], unit="%", decimals=1, bounds=(0, 100)) for act in document.tag_set["acts"]],
@@ -143,23 +144,23 @@ def _timing(document: ActsDocument) -> Iterator[_Table]:
         yield _Table(TIMING, names, ["system", "calls", *titles()], rows, note())
 
 
-def _call(call: CallOfTurns, lang: str) -> dict[str, Any]:
+def _call(call: CallTurns, lang: str) -> dict[str, Any]:
     return {
-        "name": call["call"],
-        "system": call["system"],
+        "name": call.call,
+        "system": call.system,
         "turns": [
             {
-                "side": turn["side"],
-                "at": clock_text(int(turn["start_s"])),
-                "text": turn["text"],
+                "side": turn.side,
+                "at": clock_text(int(turn.start_s)),
+                "text": turn.text,
                 "acts": _acts(turn, lang),
             }
-            for turn in call["turns"]
+            for turn in call.turns
         ],
     }
 
 
-def _acts(turn: TurnJson, lang: str) -> list[tuple[str, str]]:
+def _acts(turn: Turn, lang: str) -> list[tuple[str, str]]:
     """The acts of a turn as HTML, by each annotator, who is named if there are several."""
-    several = len({one["annotator"] for one in turn["acts"]}) > 1
-    return [(one["annotator"] if several else "", act_list(one["steps"], lang)) for one in turn["acts"]]
+    several = len({one.annotator for one in turn.acts}) > 1
+    return [(one.annotator if several else "", act_list(one.steps, lang)) for one in turn.acts]
