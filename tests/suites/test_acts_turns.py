@@ -287,8 +287,8 @@ def test_what_a_recogniser_costs_is_told_where_its_price_is_known() -> None:
     for _ in range(3):
         tally.transcribe(bytes(2 * 16_000 * 50), "ja")
     heard = tally.heard()
-    assert (heard["pieces"], heard["seconds"]) == (3, 150.0)
-    assert heard["usd"] == pytest.approx(2.5 * 0.006), "USD a minute"
+    assert (heard.pieces, heard.seconds) == (3, 150.0)
+    assert heard.usd == pytest.approx(2.5 * 0.006), "USD a minute"
     assert hearing_took(heard) == "openai:whisper-1: heard 3 pieces, 2:30 of audio now, 0.0150 USD"
 
 

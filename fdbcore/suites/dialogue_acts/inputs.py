@@ -73,8 +73,8 @@ def score(
     scored = (score_turns if options["turns"] else _score_replies)(paths, job)
     content, told = {**scored.document, "page_language": options["page_language"]}, list(scored.told)
     if hears is not None:
-        content["heard_with"] = heard = hears.heard()
-        told.insert(0, hearing_took(heard))
+        content["heard_with"] = to_builtins(hears.heard())
+        told.insert(0, hearing_took(hears.heard()))
     return replace(scored, document=content, told=told)
 
 

@@ -352,22 +352,19 @@ def _unlike(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _reference(reply: object, annotator: str, as_given: bool, tags: TagSet | None) -> Reference:
-    if not isinstance(reply, Mapping):
-        raise InputError(f"alternatives: expected objects with output and output_dialogue_acts, got {_short(reply)}")
-    text = _text(_mapping(reply, "output"), "text")
-    steps, scaled_from = parse_steps(reply.get("output_dialogue_acts"), as_given, tags)
+    given = _of_kind(reply, Mapping, "alternatives: expected objects with output and output_dialogue_acts")
+    text = _text(_mapping(given, "output"), "text")
+    steps, scaled_from = parse_steps(given.get("output_dialogue_acts"), as_given, tags)
     return Reference(text, Annotation(annotator, steps, scaled_from=scaled_from))
 
 
 def _annotation(item: object, as_given: bool, tags: TagSet | None) -> Annotation:
-    if not isinstance(item, Mapping):
-        raise InputError(f"annotations: expected objects with annotator and steps, got {_short(item)}")
-    repeat = _from_1(item, "repeat")
-    before = item.get("scaled_from")
+    given = _of_kind(item, Mapping, "annotations: expected objects with annotator and steps")
+    repeat, before = _from_1(given, "repeat"), given.get("scaled_from")
     if before is not None and (not isinstance(before, int | float) or not math.isfinite(before)):
         raise InputError(f"scaled_from: expected a number, got {_short(before)}")
-    steps, scaled_from = parse_steps(item, as_given, tags)
-    return Annotation(_text(item, "annotator"), steps, repeat, scaled_from or before, _text(item, "rules", ""))
+    steps, scaled_from = parse_steps(given, as_given, tags)
+    return Annotation(_text(given, "annotator"), steps, repeat, scaled_from or before, _text(given, "rules", ""))
 
 
 def _from_1(line: Mapping[str, Any], name: str) -> int:
@@ -378,16 +375,18 @@ def _from_1(line: Mapping[str, Any], name: str) -> int:
 
 
 def _mapping(line: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = line.get(name)
-    if not isinstance(value, Mapping):
-        raise InputError(f"{name}: expected an object, got {_short(value)}")
-    return value
+    found: Mapping[str, Any] = _of_kind(line.get(name), Mapping, f"{name}: expected an object")
+    return found
 
 
 def _list(line: Mapping[str, Any], name: str) -> list[Any]:
-    value = line.get(name, [])
-    if not isinstance(value, list):
-        raise InputError(f"{name}: expected a list, got {_short(value)}")
+    found: list[Any] = _of_kind(line.get(name, []), list, f"{name}: expected a list")
+    return found
+
+
+def _of_kind(value: Any, kind: type, expected: str) -> Any:  # noqa: ANN401
+    if not isinstance(value, kind):
+        raise InputError(f"{expected}, got {_short(value)}")
     return value
 
 

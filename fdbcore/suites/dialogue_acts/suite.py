@@ -65,12 +65,7 @@ SCORE_OPTIONS: Final = (
     Option("--unmerged", "Leave neighbouring steps of one act apart, as the paper does.", kind="flag"),
     Option("--first-reference", "Score against the first good reply of a record alone.", kind="flag"),
     Option("--partial-credit", "Let swaps of related acts cost less, as the tag set says.", kind="flag"),
-    Option(
-        "--page-language",
-        "The language of the page: en or ja [default: en].",
-        default=ENGLISH,
-        metavar="LANGUAGE",
-    ),
+    Option("--page-language", "The language of the page: en or ja [default: en].", default=ENGLISH, metavar="LANGUAGE"),
     Option("--published", "Show the paper's figures beside, which other rules made.", kind="flag"),
 )
 AGREE_OPTIONS: Final = (

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from fdbcore.report.html.templates import static
 from fdbcore.report.svg import text as svg
 from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PACKAGE, acts_of, headline, reasons, sayer, weight
 from fdbcore.suites.dialogue_acts.records import LiveReply, Step
-from fdbcore.suites.dialogue_acts.scoring.alignment import AlignmentStep
 from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem, ContentVerdict
 from fdbcore.suites.dialogue_acts.tag_sets import TagJson, TagSet, paper_acts, parsed
 from fdbcore.types.scorecard import ScoredCase
@@ -52,6 +51,10 @@ class Block(NamedTuple):
     operation: str
 
 
+Path: TypeAlias = Sequence[tuple[float, Block | None, Block | None]]
+"""Of each step of an alignment its cost, and the acts of the reference and of the reply that it takes."""
+
+
 def view(case: ScoredCase) -> str:
     """The view of a case on the page, as HTML: the background of the user, and the picture."""
     item: ActsItem = case.item["item"]
@@ -83,10 +86,18 @@ def picture(item: ActsItem, lang: str = "ja", tags: TagSet | None = None, say: C
     index = item.reference.index
     pen.said(f"A good reply{f' (reference {index + 1})' if index else ''}", item.reference.text)
     pen.row(reference)
-    pen.links(item.path, reference, reply)
+    path = [
+        (
+            step.cost,
+            None if step.reference_index is None else reference[step.reference_index],
+            None if step.prediction_index is None else reply[step.prediction_index],
+        )
+        for step in item.path
+    ]
+    pen.links(path)
     pen.row(reply)
     pen.said(f"The reply of {item.system}", item.response.text)
-    pen.costs(item.path, reference, reply, unit, title)
+    pen.costs(path, unit, title)
     for sentence in why_so:
         pen.sentence(sentence)
     described = " ".join([say(f"{headline(item)}."), *why_so])
@@ -131,39 +142,31 @@ class _Pen:
         self.parts += [_block(block, self.tags.by_name[block.act], self.y) for block in blocks]
         self.y += BLOCK_HEIGHT
 
-    def links(self, path: Sequence[AlignmentStep], reference: Sequence[Block], reply: Sequence[Block]) -> None:
+    def links(self, path: Path) -> None:
         """Between the rows: which acts belong together, and what each step costs."""
         top, bottom = self.y, self.y + GAP
-        for step in path:
-            above, below = _ends(step, reference, reply)
+        for cost, above, below in path:
             if above and below:
                 colour = self.tags.by_name[above.act]["colour"]
-                self.parts.append(_link(above, below, colour, top, bottom, step.cost))
+                self.parts.append(_link(above, below, colour, top, bottom, cost))
             elif above:
-                self.parts.append(_fitting(above, ("missing {}", "{}"), step.cost, top + 15))
+                self.parts.append(_fitting(above, ("missing {}", "{}"), cost, top + 15))
             elif below:
-                self.parts.append(_fitting(below, ("redundant {}", "{}"), step.cost, bottom - 7))
+                self.parts.append(_fitting(below, ("redundant {}", "{}"), cost, bottom - 7))
         self.y = bottom
 
-    def costs(
-        self,
-        path: Sequence[AlignmentStep],
-        reference: Sequence[Block],
-        reply: Sequence[Block],
-        unit: float,
-        title: str,
-    ) -> None:
+    def costs(self, path: Path, unit: float, title: str) -> None:
         """The costs end to end: all of a missing or redundant act; of two swapped acts half of each, or less for
         related ones.
         """
         self.parts.append(f'<path class="rule" d="M{MARGIN} {number(self.y + 4)}H{MARGIN + ROW}"/>')
         self._lines(wrap(title, ROW / (BOLD * TEXT_PX)), "strong", self.y + 22, 17)
         x = float(MARGIN)
-        for step in path:
-            sides = [block for block in _ends(step, reference, reply) if block]
+        for of_step, *ends in path:
+            sides = [block for block in ends if block]
             whole = sum(block.importance for block in sides)
-            for block in sides if step.cost else ():
-                cost = step.cost * block.importance / whole
+            for block in sides if of_step else ():
+                cost = of_step * block.importance / whole
                 text, width = weight(cost), cost * unit
                 place = f'x="{number(x + width / 2)}" y="{number(self.y + 14)}"'
                 label = f'<text class="weight" {place}>{text}</text>' if _fits(text, WEIGHT_PX, width - PADDING) else ""
@@ -171,11 +174,6 @@ class _Pen:
                 self.parts.append(_piece(block, colour, x, width, self.y, COST_HEIGHT, "", label))
                 x += width
         self.y += COST_HEIGHT + 6 if x > MARGIN else 0
-
-
-def _ends(step: AlignmentStep, reference: Sequence[Block], reply: Sequence[Block]) -> tuple[Block | None, Block | None]:
-    above, below = step.reference_index, step.prediction_index
-    return (None if above is None else reference[above]), (None if below is None else reply[below])
 
 
 def _block(block: Block, tag: TagJson, y: float) -> str:

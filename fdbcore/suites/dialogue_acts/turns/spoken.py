@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Final, Literal, TypeAlias, TypedDict
+from typing import Annotated, Final, Literal, TypeAlias
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from fdbcore.analysis.speech_pieces import audio_of
 from fdbcore.analysis.told import told_lines
@@ -174,7 +174,7 @@ def _with_margins(turns: Sequence[SpokenTurn], n_ticks: int) -> list[Span]:
     ]
 
 
-class HeardWith(TypedDict):
+class HeardWith(Struct, frozen=True):
     """What a recogniser was sent for this scoring; what it had heard before was not sent again."""
 
     asr: str
@@ -209,18 +209,13 @@ class Tally(Transcriber):
         return () if self._transcriber is None else self._transcriber.services()
 
     def heard(self) -> HeardWith:
-        """What it took, as JSON values."""
+        """What it took."""
         seconds = sum(self.lengths_s)
-        return {
-            "asr": self.name,
-            "pieces": len(self.lengths_s),
-            "seconds": seconds,
-            "usd": expected_usd(self.services(), seconds),
-        }
+        return HeardWith(self.name, len(self.lengths_s), seconds, expected_usd(self.services(), seconds))
 
 
 def hearing_took(heard: HeardWith) -> str:
     """What a recogniser took, in a sentence."""
-    usd = "unpriced" if heard["usd"] is None else usd_text(heard["usd"])
-    audio = f"{counted(heard['pieces'], 'piece')}, {clock_text(heard['seconds'])} of audio"
-    return f"{heard['asr']}: heard {audio} now, {usd}"
+    usd = "unpriced" if heard.usd is None else usd_text(heard.usd)
+    audio = f"{counted(heard.pieces, 'piece')}, {clock_text(heard.seconds)} of audio"
+    return f"{heard.asr}: heard {audio} now, {usd}"

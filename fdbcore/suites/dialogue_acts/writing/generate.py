@@ -206,14 +206,9 @@ def _settled(plan: GenerationPlan, model: Model, jobs: int) -> Generator[tuple[I
 
 
 def _draft(prompts: Prompts, model: Model, item: Item, last: Bad | None = None) -> Good[Record] | Bad:
-    check = partial(
-        check_record,
-        item_id=item.id,
-        topic=item.topic.name,
-        generator=model.name,
-        locale=prompts.locale,
-        tags=prompts.tags,
-    )
+    def check(answer: str) -> Record:
+        return check_record(answer, item.id, item.topic.name, model.name, prompts.locale, prompts.tags)
+
     return ask_for(model, prompts, prompts.record_request(item.topic, item.seed), check, last)
 
 
