@@ -23,7 +23,7 @@ from helpers.voices import write
 from fdbcore.cli.main import main
 from fdbcore.protocols import Transcriber
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
-from fdbcore.suites.dialogue_acts.turns.spoken import Tally, hearing_took
+from fdbcore.suites.dialogue_acts.turns.spoken import HeardTally, hearing_took
 from fdbcore.types.usage import Service
 
 pytestmark = [NEEDS_OPENAI]
@@ -283,7 +283,7 @@ class Deaf(Transcriber):
 
 
 def test_what_a_recogniser_costs_is_told_where_its_price_is_known() -> None:
-    tally = Tally(Deaf.name, Deaf())
+    tally = HeardTally(Deaf.name, Deaf())
     for _ in range(3):
         tally.transcribe(bytes(2 * 16_000 * 50), "ja")
     heard = tally.heard()

@@ -16,7 +16,7 @@ from fakes.writers import label, record, steps
 from fdbcore import registry
 from fdbcore.cli.main import main
 from fdbcore.errors import PartyError, RecordingError
-from fdbcore.suites.dialogue_acts.models.annotate import Labels, annotate, references
+from fdbcore.suites.dialogue_acts.models.annotate import Labelling, annotate, references
 from fdbcore.suites.dialogue_acts.models.asking import MOST_ASKED
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Record, Response, Step, jsonl
@@ -49,7 +49,7 @@ def kept(tmp_path: Path) -> Path:
     return tmp_path / "replies.jsonl"
 
 
-def label_all(server: FakeGemini, kept: Path, responses: list[Response] | None = None, **settings: Any) -> Labels:
+def label_all(server: FakeGemini, kept: Path, responses: list[Response] | None = None, **settings: Any) -> Labelling:
     model = registry.model(server.address_of("gemini:labeller"))
     return annotate(RESPONSES if responses is None else responses, RECORDS, model, kept, **settings)
 

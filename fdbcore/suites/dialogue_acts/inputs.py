@@ -53,7 +53,7 @@ from fdbcore.suites.dialogue_acts.turns.scores import (
     read_turn_references,
     score_turns,
 )
-from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, Tally, hearing_took, spoken_turns, told_texts
+from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, HeardTally, hearing_took, spoken_turns, told_texts
 from fdbcore.types import SIDES, Problem, Request
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse, Unit
@@ -68,7 +68,7 @@ def score(
     """The document of all replies, and the replies with their annotations; see `Suite.score`."""
     job = ScoringJob.of(options)
     check_language(options["page_language"])
-    hears = None if job.recogniser is None else Tally(job.recogniser.name, job.recogniser)
+    hears = None if job.recogniser is None else HeardTally(job.recogniser.name, job.recogniser)
     job = replace(job, recogniser=hears, out=out, jobs=jobs or DEFAULT_REQUESTS, show=show)
     scored = (score_turns if options["turns"] else _score_replies)(paths, job)
     content, told = {**scored.document, "page_language": options["page_language"]}, list(scored.told)
@@ -136,7 +136,7 @@ def asked(paths: Sequence[Path], options: Mapping[str, Any]) -> list[UsesServers
         and all(one.set for one in job.annotators)
         and any(map(_is_generated, (*paths, *options["references"])))
     ):
-        sets, responses, _ = material(paths, options, Tally("", None))
+        sets, responses, _ = material(paths, options, HeardTally("", None))
         models = list({task.model.name: task.model for task in by_set(job, sets, responses)}.values())
     return [*models, *job.judging.judges, *([job.recogniser] if job.recogniser else ())]
 
@@ -153,7 +153,7 @@ def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> It
         return
     job = ScoringJob.of(options)
     hears, judging = job.recogniser, job.judging
-    unheard = None if hears is None else Tally(hears.name, None)
+    unheard = None if hears is None else HeardTally(hears.name, None)
     sets, responses, _ = material(paths, options, unheard)
     lengths_s = [] if unheard is None else unheard.lengths_s
     if hears is not None:

@@ -1,4 +1,4 @@
-"""Labels replies with their dialogue acts by a language model: the annotator of the benchmark (section 4.1).
+"""Labelling replies with their dialogue acts by a language model: the annotator of the benchmark (section 4.1).
 
     model = registry.model("gemini:gemini-2.5-flash")
     annotated = annotate([*responses, *references(records)], records, model, out / "replies.jsonl", repeats=3, jobs=8)
@@ -40,7 +40,7 @@ from fdbcore.types.usage import ModelUsage, Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class Labelling:
     """What `annotate` returns. problems: where ("ID, SYSTEM, ANNOTATOR, repeat K") and why an annotation is missing.
 
     asked_again: how many texts were asked about once more, as the kept answers about them cannot be used.
@@ -94,7 +94,7 @@ def annotate(
     seed: int = 0,
     prompts: Prompts | None = None,
     watch: Callable[[int, int], None] = lambda done, of: None,
-) -> Labels:
+) -> Labelling:
     """Label every reply `repeats` times, each time with another seed. Replies that are missing or blank stay as they
     are.
 
@@ -126,7 +126,7 @@ def annotate(
         ]
         if response.id not in by_id:
             problems.append(Problem(where, "expected a record of this id, found none"))
-    return Labels(tuple(labelled), tuple(problems), usage, len(again))
+    return Labelling(tuple(labelled), tuple(problems), usage, len(again))
 
 
 def _texts(
@@ -198,7 +198,7 @@ def to_annotate(
 
 def annotate_set(
     task: Annotating, sets: Sequence[RecordSet], responses: Sequence[Response], job: ScoringJob
-) -> tuple[list[Response], Labels]:
+) -> tuple[list[Response], Labelling]:
     """The responses and the reference texts of a set, with annotations of a model, and how these were made.
 
     Its earlier ones by the same prompts are kept, those by others replaced. Responses that belong to no set, or to

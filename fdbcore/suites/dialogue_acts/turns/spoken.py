@@ -183,7 +183,7 @@ class HeardWith(Struct, frozen=True):
     usd: Annotated[float | None, Meta(description="at list prices; null where they are not known")]
 
 
-class Tally(Transcriber):
+class HeardTally(Transcriber):
     """A recogniser that adds up what it is sent; what it has heard before is not sent again.
 
     transcriber: None for one that hears nothing, to count what would be sent.
