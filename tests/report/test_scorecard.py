@@ -87,7 +87,7 @@ CARD = Scorecard(
 
 
 def shown(card: Scorecard = CARD) -> str:
-    return page(card, Plain(), {"schema": "plain/1"})
+    return page(card, Plain())
 
 
 def test_the_json_keeps_to_its_schema_and_has_every_figure() -> None:
