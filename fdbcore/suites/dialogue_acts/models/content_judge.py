@@ -77,7 +77,8 @@ def replies_to_judge(sets: Sequence[RecordSet], responses: Sequence[Response]) -
     return [
         JudgedReply(
             ReplyPlace(one.set.name, id, one.system, reply.trial),
-            _where(reply, one.set),
+            # a call has other turns, too
+            reply.where if reply.where and one.set.clusters is None else f"{reply.where} {reply.id}".strip(),
             None if no_reply(reply) else _question(one.set.records[id], reply.text),
         )
         for one in matched(sets, responses)[0]
@@ -85,11 +86,6 @@ def replies_to_judge(sets: Sequence[RecordSet], responses: Sequence[Response]) -
         for id, trials in one.responses.items()
         for reply in trials
     ]
-
-
-def _where(reply: Response, of: RecordSet) -> str:
-    """Where a reply is; that of a turn is in the call of other turns, too."""
-    return reply.where if reply.where and of.clusters is None else f"{reply.where} {reply.id}".strip()
 
 
 def _question(record: Record, reply: str | None) -> JudgeQuestion:

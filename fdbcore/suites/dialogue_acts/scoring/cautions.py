@@ -14,6 +14,7 @@ from fdbcore.stats.significance import FEWEST_ITEMS, POWER, detectable_differenc
 from fdbcore.suites.dialogue_acts.records import Annotation, Response
 from fdbcore.suites.dialogue_acts.scoring.alignment import SUM_TOLERANCE
 from fdbcore.suites.dialogue_acts.scoring.comparison import Compared
+from fdbcore.suites.dialogue_acts.scoring.scores import condition_of
 from fdbcore.suites.dialogue_acts.sets import RecordSet
 from fdbcore.types.scorecard import ScoreRow
 
@@ -26,25 +27,28 @@ RANKING_DIFFERENCE: Final = 0.05
 def cautions(
     sets: Sequence[RecordSet],
     responses: Sequence[Response],
-    rows: Mapping[str, Mapping[str, Sequence[ScoreRow]]],
+    annotators: Mapping[str, Sequence[str]],
+    rows: Sequence[ScoreRow],
     compared: Sequence[Compared],
 ) -> list[str]:
     """The warnings of a document, one text each, from its sets and responses, its rows and its comparisons.
 
-    rows: of each set, by annotator.
+    annotators: of each set.
     """
     labelled = _annotated(sets, responses)
     sets = [of for of in sets if of.records]  # turns of calls need no good replies
     return [
-        *(text for of in sets for text in _too_small(of, rows[of.name], compared)),
-        *(text for of in sets for text in _no_ceiling(of, rows[of.name])),
-        *(text for of in sets for text in _above_ceiling(of, rows[of.name])),
+        *(text for of in sets for text in _too_small(of, annotators[of.name], rows, compared)),
+        *(text for of in sets for name in annotators[of.name] for text in _no_ceiling(of.name, name, rows)),
+        *(text for of in sets for name in annotators[of.name] for text in _above_ceiling(of.name, name, rows)),
         *(text for name, own in labelled.items() for text in _importances(name, [annotation for _, annotation in own])),
         *(text for name, own in labelled.items() for text in _quotes(name, own)),
     ]
 
 
-def _too_small(of: RecordSet, rows: Mapping[str, Sequence[ScoreRow]], compared: Sequence[Compared]) -> Iterator[str]:
+def _too_small(
+    of: RecordSet, annotators: Sequence[str], rows: Sequence[ScoreRow], compared: Sequence[Compared]
+) -> Iterator[str]:
     """A warning if a set is too small for a ranking, by the spread of the differences between its systems.
 
     If there is only one system, or none differ, their own scores are used: their spread is that of differences between
@@ -55,7 +59,8 @@ def _too_small(of: RecordSet, rows: Mapping[str, Sequence[ScoreRow]], compared: 
     own = [one.spread for one in compared if (one.set, one.difference.measure) == (of.name, "wlcs")]
     sd = max((spread or 0.0 for spread in own), default=0.0)
     if not sd and of.clusters is None:
-        systems = [row.measures for found in rows.values() for row in found if row.group == "system"]
+        conditions = [condition_of(of.name, annotator) for annotator in annotators]
+        systems = [row.measures for row in rows if row.condition in conditions and row.group == "system"]
         sd = max((row[name].sd or 0.0 for row in systems for name in ("wlcs", "uniform_wlcs")), default=0.0)
     detectable = detectable_difference(sd, n)
     if n < FEWEST_ITEMS:
@@ -69,24 +74,24 @@ def _too_small(of: RecordSet, rows: Mapping[str, Sequence[ScoreRow]], compared: 
         )
 
 
-def _no_ceiling(of: RecordSet, rows: Mapping[str, Sequence[ScoreRow]]) -> Iterator[str]:
+def _no_ceiling(of: str, annotator: str, rows: Sequence[ScoreRow]) -> Iterator[str]:
     """A warning if an annotator never labelled the reference texts, so nobody knows how well the two agree."""
-    for annotator in (name for name, own in rows.items() if "ceiling" not in {row.group for row in own}):
+    if "ceiling" not in {row.group for row in rows if row.condition == condition_of(of, annotator)}:
         whose = "nobody has" if annotator == NOBODY else f"{annotator} has not"
-        yield f"{of.name}: no ceiling: {whose} annotated the reference texts"
+        yield f"{of}: no ceiling: {whose} annotated the reference texts"
 
 
-def _above_ceiling(of: RecordSet, rows: Mapping[str, Sequence[ScoreRow]]) -> Iterator[str]:
+def _above_ceiling(of: str, annotator: str, rows: Sequence[ScoreRow]) -> Iterator[str]:
     """A warning for each system that is nearer to the references than their own second annotation is."""
-    for annotator, own in rows.items():
-        ceiling = next((row.measures["wed"].value for row in own if row.group == "ceiling"), None)
-        for row in own:
-            wed = row.measures["wed"].value
-            if row.group == "system" and wed is not None and ceiling is not None and wed < ceiling:
-                yield (
-                    f"{of.name}: {row.system} has a smaller WED than the ceiling: the annotations of {annotator} vary "
-                    "more than this system differs"
-                )
+    own = [row for row in rows if row.condition == condition_of(of, annotator)]
+    ceiling = next((row.measures["wed"].value for row in own if row.group == "ceiling"), None)
+    for row in own:
+        wed = row.measures["wed"].value
+        if row.group == "system" and wed is not None and ceiling is not None and wed < ceiling:
+            yield (
+                f"{of}: {row.system} has a smaller WED than the ceiling: the annotations of {annotator} vary more than "
+                "this system differs"
+            )
 
 
 def repeated_acts(sets: Sequence[RecordSet], responses: Sequence[Response], is_merged: bool) -> Iterator[str]:

@@ -135,10 +135,7 @@ def document(
     shares, told_of_shares = variance_of(rows)
     items = [item for row in rows for item in items_of(row, answers)]
     labelled = {of.name: annotators_of(by_set.get(of.name, ())) for of in sets}
-    told_rows = {
-        of: {name: [row for row in summaries if row.condition == condition_of(of, name)] for name in own}
-        for of, own in labelled.items()
-    }
+    scored = [_scored_set(of, labelled[of.name]) for of in sets]
     return ActsDocument(
         settings=structs.replace(
             settings,
@@ -148,14 +145,14 @@ def document(
             family=len(compared),
         ),
         tag_set=credited[0].tags.to_json(),
-        sets=[_scored_set(of, labelled[of.name]) for of in sets],
+        sets=scored,
         rows=[*summaries, *topic_rows(items), *(published() if with_published else ())],
         differences=with_holm([one.difference for one in compared]),
         items=items,
         cases=[case for of in sets for case in cases(items, of.name)],
         diagnosis=list(diagnoses(items, credited[0].tags.names)),
         problems=problem_entries([*problems, *unmatched, *_unscored(answers, asked)]),
-        warnings=[*cautions(sets, responses, told_rows, compared), *neighbours],
+        warnings=[*cautions(sets, responses, labelled, summaries, compared), *neighbours],
         variance=shares,
         notes=[
             *told_of_shares,
