@@ -138,7 +138,8 @@ def _check_folder(out: Path, suite: Suite) -> None:
         content = read_json(out / SCORES)
     except FdbError:
         content = None
-    if not isinstance(content, dict) or content.get("schema") != suite.schema:
+    named = str(content.get("schema")) if isinstance(content, dict) else ""
+    if named.partition("/")[0] != suite.schema.partition("/")[0]:  # an earlier version is scored anew
         raise SettingsError(
             f"--out {out}: expected a new or empty folder, or one of an earlier score --suite {suite.name}, got "
             "something else"

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from helpers.act_sets import document, record_set, response, row_of
 from helpers.acts_document import as_item
+from helpers.commands import command, done
 from helpers.schema import as_published
 from msgspec import structs
 
 from fdbcore import align_acts
-from fdbcore.cli.main import main
 from fdbcore.report.scorecard.page import page
 from fdbcore.report.scorecard.screen import screen
 from fdbcore.suites.dialogue_acts.page.words import reasons
@@ -29,9 +28,7 @@ FEW = ScoringSettings(resamples=50)
 
 
 def scored(*arguments: object, out: Path) -> dict[str, Any]:
-    command = ["score", "--suite", "dialogue-acts", *map(str, arguments), "--out", str(out), "--json"]
-    result = CliRunner().invoke(main, command, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
+    result = done("score", "--suite", "dialogue-acts", *arguments, "--out", out, "--json")
     return as_published(json.loads(result.stdout))
 
 
@@ -150,3 +147,13 @@ def test_the_first_reference_alone_is_a_choice_and_its_effect_is_told(tmp_path: 
 def test_merged_steps_stand_for_the_words_from_the_first_to_the_last(words: tuple[str, str], joined: str) -> None:
     steps = tuple(Step("Inform", 0.5, words=one) for one in words)
     assert merged(Annotation("x", steps), "はい、すぐしました。").steps == (Step("Inform", 1.0, words=joined),)
+
+
+def test_a_folder_of_an_earlier_version_is_scored_anew(tmp_path: Path) -> None:
+    first = scored(out=tmp_path / "out")
+    earlier = json.dumps(first | {"schema": "fdbcore.dialogue_acts/1"})
+    (tmp_path / "out" / "scores.json").write_text(earlier, encoding="utf-8")
+    assert scored(out=tmp_path / "out") == first
+    (tmp_path / "out" / "scores.json").write_text(earlier.replace("dialogue_acts/1", "staged/1"), encoding="utf-8")
+    refused = command("score", "--suite", "dialogue-acts", "--out", tmp_path / "out")
+    assert (refused.exit_code, "got something else" in " ".join(refused.stderr.split())) == (2, True)
