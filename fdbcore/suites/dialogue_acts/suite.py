@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
+
+from msgspec import to_builtins
 
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import UsesServers
@@ -93,14 +95,14 @@ def _agree(paths: Sequence[Path], options: Mapping[str, Any], width: int, show: 
 
     if any(map(holds_ratings, paths)):
         rated = rating_agreement(paths, show)
-        return cast("Mapping[str, Any]", rated), ratings_screen(rated, width)
+        return to_builtins(rated), ratings_screen(rated, width)
     if len(paths) != 2 or any(path.suffix != SUFFIX for path in paths):
         raise SettingsError(f"expected two {SUFFIX} files of dialogue acts, got {', '.join(map(str, paths))}")
     tags = tags_in(folder_of(options["prompts"]) or prompts_in(paths[0].parent))
     a, problems_a = read_labels(paths[0], options["a"], options["as_given"], tags)
     b, problems_b = read_labels(paths[1], options["b"], options["as_given"], tags)
     content = agreement(a, b, [*problems_a, *problems_b], tags=tags.without_credit)
-    return content, agreement_screen(content, width)
+    return to_builtins(content), agreement_screen(content, width)
 
 
 class DialogueActs(Suite):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
-from msgspec import to_builtins
 
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, wrapped
@@ -143,7 +142,7 @@ def agreement(
     resamples: int = RESAMPLES,
     tags: TagSet | None = None,
 ) -> ActsAgreement:
-    """How far two annotators agree on the replies that both labelled, as JSON values.
+    """How far two annotators agree on the replies that both labelled.
 
     `wed`: the mean distance; it is the same in both directions. `wlcs_a`, `wlcs_b`: the share of each annotator's
     weight that lies in a common subsequence. `identical`: the share of replies with the same acts in the same order.
@@ -180,7 +179,7 @@ def agreement(
         },
         "acts": [*alignments.references.tags.names, NO_ACT],
         "confusion": confusions.sum(axis=0).astype(int).reshape(side, side).tolist(),
-        "problems": to_builtins(problem_entries(dict.fromkeys((*problems, *alone)))),
+        "problems": problem_entries(dict.fromkeys((*problems, *alone))),
     }
 
 
@@ -246,9 +245,9 @@ def agreement_screen(content: ActsAgreement, width: int) -> str:
     )
 
 
-def screen_of(blocks: Iterable[Iterable[str]], legend: str, problems: Iterable[Any], width: int) -> str:
+def screen_of(blocks: Iterable[Iterable[str]], legend: str, problems: Iterable[ProblemEntry], width: int) -> str:
     """The blocks, the legend and the problems, with an empty line between them."""
-    last = [wrapped(legend, width), problem_lines([Problem(**each) for each in problems], width)]
+    last = [wrapped(legend, width), problem_lines([Problem(each.where, each.reason) for each in problems], width)]
     return "\n\n".join(filter(None, ("\n".join(block) for block in (*blocks, *last))))
 
 

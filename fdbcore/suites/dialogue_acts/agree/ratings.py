@@ -23,7 +23,7 @@ from statistics import fmean
 from typing import Annotated, Any, Final, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 import numpy as np
-from msgspec import Meta, to_builtins
+from msgspec import Meta
 
 from fdbcore.analysis.rater_groups import rater_groups
 from fdbcore.errors import SettingsError
@@ -166,7 +166,7 @@ def _take(
 
 
 def rating_agreement(paths: Sequence[Path], show: Callable[[str], None]) -> RepliesRated:
-    """The document of tables of ratings, and of one scoring, as JSON values.
+    """The document of tables of ratings, and of one scoring.
 
     SettingsError for a file that cannot be used, and if no reply that is scored was rated.
     """
@@ -180,7 +180,7 @@ def rating_agreement(paths: Sequence[Path], show: Callable[[str], None]) -> Repl
         "schema": SCHEMA,
         "raters": [{"name": each.name, "replies": len(each.marks)} for each in people],
         "comparisons": list(_comparisons(scores, people, show)),
-        "problems": to_builtins(problem_entries(problems)),
+        "problems": problem_entries(problems),
     }
 
 
