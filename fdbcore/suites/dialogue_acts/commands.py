@@ -95,6 +95,8 @@ def _summary(progress: GenerationProgress, price: Price | None) -> str:
 
 
 def _speak(options: Mapping[str, Any], console: Console) -> bool:
+    from fdbcore.recording.files import part_of
+    from fdbcore.recording.form import one_call
     from fdbcore.registry import speaker
     from fdbcore.suites.dialogue_acts.sets import locale_of, records_in
     from fdbcore.suites.dialogue_acts.writing.speak import ASSISTANT, default_speaker, speak_records
@@ -105,12 +107,13 @@ def _speak(options: Mapping[str, Any], console: Console) -> bool:
     with told_as("--tts", "tts"):
         voice = speaker(options["tts"] or default_speaker(locale_of(records)))
     if options["assistant"]:
-        folder /= ASSISTANT
+        folder = part_of(folder, ASSISTANT)
         records = [replace(record, user_text=record.references[0].text) for record in records]
     problems += speak_records(records, folder, voice, console.show)
     for line in reasons(problems):
         console.complain(line)
-    console.say(_what_is_there(folder))
+    with one_call(folder):
+        console.say(_what_is_there(folder))
     return not problems
 
 

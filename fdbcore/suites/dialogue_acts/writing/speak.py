@@ -26,6 +26,7 @@ from fdbcore.clock import now_ns
 from fdbcore.errors import InputError, RecordingError, SettingsError
 from fdbcore.protocols import Speaker
 from fdbcore.recording.files import read_json, settings_hash, write_bytes, write_json, write_text
+from fdbcore.recording.form import one_call
 from fdbcore.runs.plan import users_of
 from fdbcore.runtime.address import query_of, split_query
 from fdbcore.sources.clips import fit_for_a_folder
@@ -98,10 +99,12 @@ def speak_records(
             fit.append(record)
         except InputError as error:
             problems.append(Problem(record.id, str(error)))
-    notes = _Notes(folder, speaker.describe(), fit)
+    with one_call(folder / SPEAK):
+        notes = _Notes(folder, speaker.describe(), fit)
+        lacking = {record.id for record in fit if notes.lacks(record)}
     try:
         for number, record in enumerate(fit, 1):
-            if not notes.lacks(record):
+            if record.id not in lacking:
                 continue
             show(f"speaking {number} of {len(fit)}: {record.id}")
             try:
