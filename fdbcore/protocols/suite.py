@@ -107,7 +107,8 @@ class Suite(Protocol):
     name: str
     """The name in `--suite NAME`."""
     schema: str
-    """The schema of the documents that `score` makes. A folder with a document of another schema is never overwritten.
+    """The schema of the documents that `score` makes. A folder with another document is never overwritten, but for one
+    of an earlier version.
     """
     options: SuiteOptions = SuiteOptions()
     scores_runs: bool = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from fdbcore.errors import FdbError
 from fdbcore.recording.files import read_json
@@ -13,8 +13,8 @@ from fdbcore.runs.plan import scores_beside
 SCORES: Final = "scores.json"
 
 
-def kept_scores(path: Path, schema: str) -> Mapping[str, Any] | None:
-    """The scores of this schema; None if there are none.
+def kept_scores(path: Path, schema: str, *, any_version: bool = False) -> Mapping[str, Any] | None:
+    """The scores of this schema, or of any version of it; None if there are none.
 
     path: their file, the folder that `fdbcore score` made, or a run that has its scores beside it.
     """
@@ -25,6 +25,7 @@ def kept_scores(path: Path, schema: str) -> Mapping[str, Any] | None:
             content = read_json(file)
         except FdbError:
             continue
-        if isinstance(content, dict) and content.get("schema") == schema:
-            return content
+        found = str(content.get("schema")) if isinstance(content, dict) else ""
+        if found == schema or (any_version and found.partition("/")[0] == schema.partition("/")[0]):
+            return cast("Mapping[str, Any]", content)
     return None

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from fdbcore.cli.main import main
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.report.scorecard.columns import columns
+from fdbcore.results.document import ProblemEntry
 from fdbcore.stats.raters import kappa
 from fdbcore.suites.dialogue_acts.agree.agreement import Key, Labelled, agreement, read_labels
 from fdbcore.suites.dialogue_acts.records import Record, Response, jsonl
@@ -100,8 +101,8 @@ def test_what_only_one_has_and_other_texts_are_left_out() -> None:
     content = agreement(first, second)
     assert content["n"] == 1
     assert content["problems"] == [
-        {"where": "line 1", "reason": "expected the same reply in both, got two texts of the reply of s to r1"},
-        {"where": "line 7", "reason": "only the second has the reply of s to r1, annotation 2"},
+        ProblemEntry("line 1", "expected the same reply in both, got two texts of the reply of s to r1"),
+        ProblemEntry("line 7", "only the second has the reply of s to r1, annotation 2"),
     ]
     with pytest.raises(InputError, match="expected replies that both have labelled, got none"):
         agreement(first, {})

@@ -19,7 +19,7 @@ from fdbcore.cli.main import main
 from fdbcore.registry import speaker
 from fdbcore.report.scorecard.columns import columns
 from fdbcore.suites.dialogue_acts import replies
-from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response, jsonl
+from fdbcore.suites.dialogue_acts.records import Record, Response, jsonl
 from fdbcore.suites.dialogue_acts.scoring.alignment import ActSequence
 from fdbcore.suites.dialogue_acts.sets import SHIPPED
 from fdbcore.suites.dialogue_acts.writing.speak import speak_records
@@ -69,7 +69,7 @@ def test_the_papers_cases_through_the_whole_command(tmp_path: Path) -> None:
         assert sum(step["cost"] for step in items[id]["path"]) == pytest.approx(found["wed"])
     cases = {case["case"]: content["items"][case["item"]]["id"] for case in content["cases"]}
     assert cases == {"insertion": "ID1", "deletion": "ID2", "substitution": "ID3", "smallest": "ID4"}
-    assert content["rows"][0]["measures"]["wed"]["mean"] == pytest.approx((0.125 + 0.85 + 1.05 + 1.00) / 5)
+    assert content["rows"][0]["measures"]["wed"]["value"] == pytest.approx((0.125 + 0.85 + 1.05 + 1.00) / 5)
 
 
 def test_the_papers_example_is_an_error_unless_it_is_taken_as_given(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_the_papers_example_is_an_error_unless_it_is_taken_as_given(tmp_path: Pa
             "(fdbcore score --as-given takes them as they are)",
         },
     ]
-    assert (content["rows"][0]["n"], content["rows"][0]["unscored"]) == (4, 1)
+    assert (content["rows"][0]["n"], content["rows"][0]["counts"]["unscored"]) == (4, 1)
 
 
 def test_without_arguments_the_shipped_set_is_scored_and_reported(tmp_path: Path) -> None:
@@ -93,12 +93,8 @@ def test_without_arguments_the_shipped_set_is_scored_and_reported(tmp_path: Path
     assert report.read_text(encoding="utf-8").startswith("<!")
     content = json.loads((tmp_path / "out" / "scores.json").read_text(encoding="utf-8"))
     n = len((SHIPPED / "records.jsonl").read_text(encoding="utf-8").splitlines())
-    assert [(row["system"], row["n"]) for row in content["rows"][0::2][:3]] == [
-        ("good", n),
-        ("terse", n),
-        (REFERENCE, n),
-    ]
-    assert {one["measure"] for one in content["comparisons"]} == {"wlcs", "wed", "f1"}
+    assert [(row["system"], row["n"]) for row in content["rows"][:3]] == [("good", n), ("terse", n), ("ceiling", n)]
+    assert {one["measure"] for one in content["differences"]} == {"wlcs", "wed", "f1"}
     assert "too few for a ranking" in result.stdout
     for name in ("good", "terse", "ceiling", "always Inform", "most frequent", "shuffled"):
         assert f"\n{name} " in result.stdout
@@ -173,7 +169,8 @@ def test_responses_find_their_sets_by_id(tmp_path: Path) -> None:
     second = written(tmp_path / "second.jsonl", [record("b", "Inf 1"), record("both", "Q 1")])
     answers = written(tmp_path / "replies.jsonl", [response(id, "Q 1") for id in ("a", "b", "both")])
     content = scored(answers, "--references", first, "--references", second, cwd=tmp_path, code=1)
-    means = {row["set"]: row["measures"]["wlcs"]["mean"] for row in content["rows"] if row["system"] == "s"}
+    own = [row for row in content["rows"] if (row["system"], row["subset"]) == ("s", "")]
+    means = {row["condition"].partition(",")[0]: row["measures"]["wlcs"]["value"] for row in own}
     assert means == {"first": 1.0, "second": 0.0}
     assert content["problems"][0] == {
         "where": f"{answers}, line 3 (both)",
@@ -254,7 +251,7 @@ def test_a_model_annotates_replies_and_reference_texts_once(tmp_path: Path, monk
         assert "asks nobody" in score(answers, "--references", references, "--dry-run", cwd=tmp_path).stdout
         again = scored(tmp_path / "out" / "annotations.jsonl", *arguments, cwd=tmp_path, code=1)
         assert len(server.asked) == asked == 4
-    means = {row["kind"]: row["measures"]["wed"]["mean"] for row in content["rows"] if row["kind"] != "baseline"}
+    means = {row["group"]: row["measures"]["wed"]["value"] for row in content["rows"] if row["group"] != "baseline"}
     assert means == {"system": 0.25, "ceiling": 0.0}
     assert content["settings"]["annotators"] == ["openai:labeller"]
     assert [problem["reason"][:32] for problem in content["problems"]] == ["expected a response to a record,"]
@@ -271,7 +268,8 @@ def test_what_a_model_cannot_annotate_is_named_once_and_unscored(
     with FakeOpenAI(lambda asked: Refuses("refusal") if "REPLY-1" in asked.user else said(asked)) as server:
         arguments = ["--references", references, "--annotator", server.address_of("openai:labeller")]
         content = scored(answers, *arguments, "--repeats", 2, cwd=tmp_path, code=1)
-    assert (content["rows"][0]["n"], content["rows"][0]["unscored"], content["settings"]["repeats"]) == (1, 1, 2)
+    first = content["rows"][0]
+    assert (first["n"], first["counts"]["unscored"], content["settings"]["repeats"]) == (1, 1, 2)
     named = [problem for problem in content["problems"] if problem["where"].startswith("r1, s")]
     assert [problem["where"] for problem in named] == [f"r1, s, openai:labeller, repeat {k}" for k in (1, 2)]
     assert len(content["problems"]) == 3  # and the stray response
@@ -309,11 +307,8 @@ def test_a_run_is_scored_with_the_records_it_was_held_with(tmp_path: Path, monke
     written(tmp_path / "other" / "records.jsonl", record_set(["Inf 1"]).records.values())
     monkeypatch.setattr(replies, "responses_of", lambda run, _: ([response("r0", "Q 1", run.name)], []))
     content = scored(*(tmp_path / name for name in ("one", "two", "other")), cwd=tmp_path)
-    found = [
-        (row["set"], row["system"], row["measures"]["wed"]["mean"])
-        for row in content["rows"]
-        if row["system"] in ("one", "two", "other")
-    ][::2]
+    own = [row for row in content["rows"] if row["group"] == "system" and not row["subset"]]
+    found = [(row["condition"].partition(",")[0], row["system"], row["measures"]["wed"]["value"]) for row in own]
     assert found == [("one", "one", 0.0), ("one", "two", 0.0), ("other", "other", 1.0)]
     assert content["problems"] == []
     again = scored(
@@ -339,9 +334,9 @@ def test_speak_run_annotate_and_score_are_one_way_through(tmp_path: Path, monkey
         assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
         arguments = ["--annotator", server.address_of("openai:labeller")]
         content = scored(tmp_path / "run", *arguments, cwd=tmp_path)
-    rows = {row["system"]: row for row in content["rows"] if row["weights"] == "given"}
-    assert (rows["voice"]["n"], rows["voice"]["measures"]["wed"]["mean"]) == (2, 0.625)
-    assert rows[REFERENCE]["measures"]["wed"]["mean"] == 0.0
+    rows = {row["system"]: row for row in content["rows"] if not row["subset"]}
+    assert (rows["voice"]["n"], rows["voice"]["measures"]["wed"]["value"]) == (2, 0.625)
+    assert rows["ceiling"]["measures"]["wed"]["value"] == 0.0
     assert content["sets"][0]["n"] == 2
 
 
@@ -372,7 +367,7 @@ def test_systems_that_share_no_record_are_reported(tmp_path: Path) -> None:
     references = written(tmp_path / "set.jsonl", of.records.values())
     answers = written(tmp_path / "replies.jsonl", [response("r0", "Q 1", "one"), response("r1", "Q 1", "two")])
     content = scored(answers, "--references", references, cwd=tmp_path, code=1)
-    assert {one["n"] for one in content["comparisons"]} == {0}
+    assert {one["n"] for one in content["differences"]} == {0}
     assert "cannot be told" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 

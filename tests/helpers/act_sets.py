@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hypothesis import strategies as st
+from msgspec import to_builtins
 
 from fdbcore.suites.dialogue_acts.records import Annotation, Record, Reference, Response, Step
+from fdbcore.suites.dialogue_acts.scoring import document as scoring
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS, ActSequence
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet
 
@@ -45,6 +48,17 @@ def response(id: str, acts: ActSequence | str | None, system: str = "s", annotat
 
 def repeated(id: str, passes: Mapping[int, str], system: str = "s", annotator: str = "x") -> Response:
     return Response(id, system, "a", tuple(annotation(acts, annotator, repeat) for repeat, acts in passes.items()))
+
+
+def document(*given: Any, **named: Any) -> dict[str, Any]:
+    """The document of responses as it is stored."""
+    found: dict[str, Any] = to_builtins(scoring.document(*given, **named))
+    return found
+
+
+def row_of(content: dict[str, Any], system: str) -> dict[str, Any]:
+    """The first row of a system over all records."""
+    return next(row for row in content["rows"] if row["system"] == system and not row["subset"])
 
 
 @st.composite

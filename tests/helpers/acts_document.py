@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 from statistics import fmean, stdev
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from fdbcore.suites.dialogue_acts.document_types import ItemJson
+from fdbcore.recording.form import converted
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS, align_acts
+from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem
+from fdbcore.suites.dialogue_acts.tag_sets import paper_acts
 
+CONDITION: Final = "smoke, annotated by authored"
 MEASURES: Final = ("wlcs", "wed", "deletion", "insertion", "substitution", "recall", "f1")
 AUTHORED: Final = (
     (
@@ -46,13 +49,13 @@ PAPER: Final = (
 Sequence_ = list[tuple[str, float]]
 
 
-def make_item(reference: Sequence_, reply: Sequence_, **given: Any) -> ItemJson:
+def make_item(reference: Sequence_, reply: Sequence_, **given: Any) -> dict[str, Any]:
     """An item of a document, aligned; `given` replaces any of its texts."""
     found = align_acts(reference, reply)
     recall = align_acts(reply, reference).weighted_lcs  # the reference's weights count where it is the prediction
     wlcs = found.weighted_lcs
     texts = {name: given.pop(name) for name in ("reference_text", "response_text") if name in given}
-    item = {
+    return {
         "set": "smoke",
         "id": "r1",
         "topic": "timer",
@@ -84,7 +87,6 @@ def make_item(reference: Sequence_, reply: Sequence_, **given: Any) -> ItemJson:
         ],
         **given,
     }
-    return cast("ItemJson", item)
 
 
 def make_document(systems: Sequence[str] = ("good", "terse"), n: int = 20, seed: int = 1) -> dict[str, Any]:
@@ -92,16 +94,14 @@ def make_document(systems: Sequence[str] = ("good", "terse"), n: int = 20, seed:
     draw = random.Random(seed)
     items = [item for number in range(n) for item in _record(draw, number, systems)]
     by_system = {name: [item for item in items if item["system"] == name] for name in systems}
-    document: dict[str, Any] = {
-        "schema": "fdbcore.dialogue_acts/1",
-        "settings": {
-            "fdbcore": "9.9.9",
-            "annotators": ["authored"],
-            "repeats": 1,
-            "resamples": 10_000,
-            "seed": 1,
-            "level": 0.95,
-        },
+    own = _shrunk(by_system[systems[0]], 0.2), _shrunk(by_system[systems[0]], 1.0)
+    compared = [
+        _difference(measure, a, b, by_system) for a, b in combinations(systems, 2) for measure in ("wed", "wlcs")
+    ]
+    return {
+        "schema": "fdbcore.dialogue_acts/2",
+        "settings": {"fdbcore": "9.9.9", "annotators": ["authored"], "seed": 1, "family": len(compared)},
+        "tag_set": paper_acts().to_json(),
         "sets": [
             {
                 "name": "smoke",
@@ -109,33 +109,42 @@ def make_document(systems: Sequence[str] = ("good", "terse"), n: int = 20, seed:
                 "locale": "ja-JP",
                 "generators": ["authored"],
                 "topics": dict(Counter(AUTHORED[number % len(AUTHORED)][0] for number in range(n))),
+                "annotators": ["authored"],
             }
         ],
         "rows": [
-            _row(name, "system", weights, found)
-            for weights in ("given", "uniform")
-            for name, found in by_system.items()
+            *(_row(name, "system", found, uniform=found) for name, found in by_system.items()),
+            _row("ceiling", "ceiling", own[0]),
+            _row("always Inform", "baseline", own[1]),
+            *(row for name, found in by_system.items() for row in _topics(name, found)),
         ],
-        "comparisons": [
-            _comparison(measure, a, b, by_system) for a, b in combinations(systems, 2) for measure in ("wed", "wlcs")
-        ],
+        "differences": compared,
         "items": items,
         "cases": _cases(items),
         "diagnosis": [_diagnosis(name, found) for name, found in by_system.items()],
-        "published": [],
         "problems": [],
         "warnings": [],
+        "variance": {},
+        "notes": [],
     }
-    document["rows"] += [_row("reference", "ceiling", "given", _shrunk(by_system[systems[0]], 0.2))]
-    document["rows"] += [_row("always Inform", "baseline", "given", _shrunk(by_system[systems[0]], 1.0))]
-    return document
+
+
+def systems_of(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a document over all its records."""
+    return [row for row in document["rows"] if not row["subset"]]
+
+
+def as_item(made: dict[str, Any]) -> ActsItem:
+    """An item as the suite has it."""
+    found: ActsItem = converted(made, ActsItem)
+    return found
 
 
 def _steps(sequence: Sequence_) -> list[dict[str, Any]]:
     return [{"act": act, "importance": importance} for act, importance in sequence]
 
 
-def _record(draw: random.Random, number: int, systems: Sequence[str]) -> list[ItemJson]:
+def _record(draw: random.Random, number: int, systems: Sequence[str]) -> list[dict[str, Any]]:
     topic, user, reply = AUTHORED[number % len(AUTHORED)]
     reference = _sequence(draw)
     given = {"id": f"r{number}", "topic": topic, "user": user, "reference_text": reply}
@@ -157,55 +166,68 @@ def _scaled(sequence: Sequence_) -> Sequence_:
     return [(act, weight / total) for act, weight in sequence]
 
 
-def _row(system: str, kind: str, weights: str, items: Sequence[ItemJson]) -> dict[str, Any]:
+def _row(
+    system: str, group: str, items: Sequence[dict[str, Any]], uniform: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any]:
     measures = {name: _summary([item["scores"][name] for item in items]) for name in MEASURES}
+    alike = {f"uniform_{name}": _summary([item["scores"][name] for item in uniform]) for name in MEASURES if uniform}
     return {
-        "set": "smoke",
+        "condition": CONDITION,
+        "group": group,
         "system": system,
-        "annotator": None if kind == "baseline" else "authored",
-        "kind": kind,
-        "weights": weights,
         "n": len(items),
-        "no_reply": 0,
-        "unscored": 0,
-        "measures": measures,
+        "measures": measures | alike,
+        "subset": "",
+        "counts": {"no_reply": 0, "unscored": 0},
     }
+
+
+def _topics(system: str, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    topics = sorted({item["topic"] for item in items})
+    scores = {topic: [item["scores"] for item in items if item["topic"] == topic] for topic in topics}
+    return [
+        {
+            "condition": CONDITION,
+            "group": "system",
+            "system": system,
+            "n": len(found),
+            "measures": {name: {"value": fmean(score[name] for score in found)} for name in ("wed", "wlcs")},
+            "subset": topic,
+        }
+        for topic, found in scores.items()
+    ]
 
 
 def _summary(values: Sequence[float]) -> dict[str, Any]:
     mean, sd = fmean(values), stdev(values) if len(values) > 1 else 0.0
     half = 1.96 * sd / len(values) ** 0.5
-    return {"mean": mean, "sd": sd, "ci95": [mean - half, mean + half]}
+    return {"value": mean, "sd": sd, "ci95": [mean - half, mean + half]}
 
 
-def _shrunk(items: Sequence[ItemJson], factor: float) -> list[ItemJson]:
-    return cast(
-        "list[ItemJson]",
-        [{"scores": {name: value * factor for name, value in item["scores"].items()}} for item in items],
-    )
+def _shrunk(items: Sequence[dict[str, Any]], factor: float) -> list[dict[str, Any]]:
+    return [{"scores": {name: value * factor for name, value in item["scores"].items()}} for item in items]
 
 
-def _comparison(measure: str, a: str, b: str, by_system: dict[str, list[ItemJson]]) -> dict[str, Any]:
+def _difference(measure: str, a: str, b: str, by_system: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     pairs = zip(by_system[a], by_system[b], strict=True)
     found = _summary([one["scores"][measure] - other["scores"][measure] for one, other in pairs])
     low, high = found["ci95"]
     p = 0.001 if low * high > 0 else 0.4
     return {
-        "set": "smoke",
-        "annotator": "authored",
-        "measure": measure,
+        "condition": CONDITION,
         "a": a,
         "b": b,
+        "measure": measure,
         "n": len(by_system[a]),
-        "difference": found["mean"],
+        "difference": found["value"],
         "ci95": [low, high],
         "p": p,
-        "p_holm": min(1.0, 2 * p),
-        "smallest_detectable": (high - low) * 0.7,
+        "p_corrected": min(1.0, 2 * p),
+        "detectable": (high - low) * 0.7,
     }
 
 
-def _cases(items: Sequence[ItemJson]) -> list[dict[str, Any]]:
+def _cases(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     picked = [
         {"case": case, "item": max(range(len(items)), key=lambda index: items[index]["scores"][case])}
         for case in ("insertion", "deletion", "substitution")
@@ -213,7 +235,7 @@ def _cases(items: Sequence[ItemJson]) -> list[dict[str, Any]]:
     return [*picked, {"case": "smallest", "item": min(range(len(items)), key=lambda k: items[k]["scores"]["wed"])}]
 
 
-def _diagnosis(system: str, items: Sequence[ItemJson]) -> dict[str, Any]:
+def _diagnosis(system: str, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
     names = [*ACTS, "none"]
     matrix = [[0.0] * len(names) for _ in names]
     for item in items:
@@ -224,8 +246,6 @@ def _diagnosis(system: str, items: Sequence[ItemJson]) -> dict[str, Any]:
             weights = [end["importance"] for end in (above, below) if end]
             i, j = (names.index(end["act"] if end else "none") for end in (above, below))
             matrix[i][j] += fmean(weights) / len(items)
-    topics = sorted({item["topic"] for item in items})
-    scores = {topic: [item["scores"] for item in items if item["topic"] == topic] for topic in topics}
     return {
         "set": "smoke",
         "system": system,
@@ -240,14 +260,5 @@ def _diagnosis(system: str, items: Sequence[ItemJson]) -> dict[str, Any]:
             for i in range(7)
             for j in range(7)
             if i != j and matrix[i][j]
-        ],
-        "topics": [
-            {
-                "topic": topic,
-                "n": len(found),
-                "wlcs": fmean(score["wlcs"] for score in found),
-                "wed": fmean(score["wed"] for score in found),
-            }
-            for topic, found in scores.items()
         ],
     }

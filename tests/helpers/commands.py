@@ -10,12 +10,19 @@ from click.testing import CliRunner, Result
 from fdbcore.cli.main import main
 
 
-def ran(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
+def command(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
+
+
+def done(*arguments: object) -> Result:
+    """The result of a command that ends well."""
+    result = command(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
 
 
 def score(*arguments: object) -> Result:
-    return ran("score", *arguments)
+    return command("score", *arguments)
 
 
 def scored(*arguments: object) -> dict[str, Any]:

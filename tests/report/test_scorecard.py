@@ -124,9 +124,9 @@ def test_the_dialogue_acts_keep_to_it(tmp_path: Path) -> None:
         for one in written["rows"]
         if (one["group"], one["measure"], one["subset"]) == ("system", "wed", None)
     }
-    scored = [one for one in scores["rows"] if (one["kind"], one["weights"]) == ("system", "given")]
+    scored = [one for one in scores["rows"] if (one["group"], one["subset"]) == ("system", "")]
     summaries = {one["system"]: one["measures"]["wed"] for one in scored}
-    assert wed == {name: [summary["mean"], *summary["ci95"]] for name, summary in summaries.items()}
+    assert wed == {name: [summary["value"], *summary["ci95"]] for name, summary in summaries.items()}
     assert {row["n"] for row in written["rows"] if row["group"] == "published"} == {None}
 
 

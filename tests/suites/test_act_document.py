@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.act_sets import answers, record, record_set, repeated, response, sequences
+from helpers.act_sets import answers, document, record, record_set, repeated, response, row_of, sequences
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
@@ -20,13 +20,10 @@ from fdbcore import align_acts
 from fdbcore.report.scorecard.page import page as scorecard_page
 from fdbcore.report.scorecard.screen import screen
 from fdbcore.stats.bootstrap import bootstrap_columns
-from fdbcore.stats.significance import holm
-from fdbcore.suites.dialogue_acts.document_types import ActsDocument
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Response, Step
 from fdbcore.suites.dialogue_acts.scoring import baselines
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS, ActSequence
-from fdbcore.suites.dialogue_acts.scoring.comparison import COMPARED, ScoringSettings, comparisons, row_summaries
-from fdbcore.suites.dialogue_acts.scoring.document import document
+from fdbcore.suites.dialogue_acts.scoring.comparison import COMPARED, ScoringSettings, comparisons, score_rows
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, SystemScores, system_row
 from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched, without_response
 from fdbcore.suites.dialogue_acts.suite import SUITE
@@ -49,34 +46,33 @@ def random_rows(n: int, systems: int, seed: int = 0) -> list[SystemScores]:
 
 
 def test_rows_have_mean_sd_and_the_interval_of_a_bootstrap_over_records() -> None:
-    (row,) = random_rows(40, 1)
-    (summary,) = row_summaries([row], ScoringSettings())
+    (of_system,) = random_rows(40, 1)
+    (summary,) = score_rows([of_system], ScoringSettings())
     for k, measure in enumerate(MEASURES):
-        values, found = row.values[:, 0, k], summary["measures"][measure]
-        assert found["mean"] == pytest.approx(values.mean())
-        assert found["sd"] == pytest.approx(values.std(ddof=1))
+        values, found = of_system.values[:, 0, k], summary.measures[measure]
+        assert found.value == pytest.approx(values.mean())
+        assert found.sd == pytest.approx(values.std(ddof=1))
         expected = scipy_stats.bootstrap((values,), np.mean, n_resamples=10_000, method="percentile", rng=1)
         low, high = expected.confidence_interval
-        assert found["ci95"] == pytest.approx((low, high), abs=0.08 * (high - low))
+        assert found.ci95 == pytest.approx((low, high), abs=0.08 * (high - low))
 
 
 def test_comparisons_are_paired_tests_corrected_over_all_of_them() -> None:
     rows = random_rows(12, 3)
-    found = comparisons(rows, ScoringSettings())
-    assert [(one["a"], one["b"]) for one in found] == [
+    found = list(comparisons(rows, ScoringSettings()))
+    assert [(one.difference.a, one.difference.b) for one in found] == [
         p for p in (("s0", "s1"), ("s0", "s2"), ("s1", "s2")) for _ in COMPARED
     ]
     by_name = {row.system: row for row in rows}
-    for one in found:
-        a, b = (by_name[name].values[:, 0, MEASURES.index(one["measure"])] for name in (one["a"], one["b"]))
+    for one, spread in ((each.difference, each.spread) for each in found):
+        a, b = (by_name[name].values[:, 0, MEASURES.index(one.measure)] for name in (one.a, one.b))
         test = scipy_stats.permutation_test(
             (a - b,), np.mean, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
         )
-        assert one["difference"] == pytest.approx((a - b).mean())
-        assert one["p"] == pytest.approx(test.pvalue)
-        assert one["sd"] == pytest.approx((a - b).std(ddof=1))
-        assert one["n"] == 12
-    assert [one["p_holm"] for one in found] == holm([one["p"] for one in found if one["p"] is not None])
+        assert one.difference == pytest.approx((a - b).mean())
+        assert one.p == pytest.approx(test.pvalue)
+        assert spread == pytest.approx((a - b).std(ddof=1))
+        assert one.n == 12
 
 
 def test_systems_are_compared_on_the_records_that_both_are_scored_on() -> None:
@@ -84,9 +80,9 @@ def test_systems_are_compared_on_the_records_that_both_are_scored_on() -> None:
     a = Answers(of, "a", {id: [response(id, acts, "a")] for id, acts in (("r0", "Q 1"), ("r1", "Inf 1"))})
     b = Answers(of, "b", {id: [response(id, acts, "b")] for id, acts in (("r1", "Q 1"), ("r2", "Ans 1"))})
     found = comparisons([system_row(one, "x", "given") for one in (a, b)], FEW)
-    wlcs = found[0]
-    assert (wlcs["n"], wlcs["difference"], wlcs["ci95"], wlcs["p"]) == (1, 1.0, None, 1.0)
-    assert (wlcs["sd"], wlcs["smallest_detectable"]) == (None, None)
+    wlcs, spread = next((one.difference, one.spread) for one in found if one.difference.measure == "wlcs")
+    assert (wlcs.n, wlcs.difference, wlcs.ci95, wlcs.p) == (1, 1.0, None, 1.0)
+    assert (spread, wlcs.detectable) == (None, None)
 
 
 def test_of_another_number_of_repeats_the_means_are_compared() -> None:
@@ -94,8 +90,8 @@ def test_of_another_number_of_repeats_the_means_are_compared() -> None:
     a = {id: [repeated(id, {1: "Q 1", 2: "Inf 1"}, "a")] for id in of.records}
     b = {id: [response(id, "Q 1", "b")] for id in of.records}
     rows = [system_row(Answers(of, name, own), "x", "given") for name, own in (("a", a), ("b", b))]
-    wlcs = comparisons(rows, FEW)[0]
-    assert (wlcs["n"], wlcs["difference"]) == (2, 0.0)  # 0.5 - 1 and 0.5 - 0
+    wlcs = next(one.difference for one in comparisons(rows, FEW) if one.difference.measure == "wlcs")
+    assert (wlcs.n, wlcs.difference) == (2, 0.0)  # 0.5 - 1 and 0.5 - 0
 
 
 Replies = list[tuple[list[tuple[str, float]], list[tuple[str, float]] | None]]
@@ -108,13 +104,13 @@ def test_the_diagnosis_adds_up_to_the_distance_and_its_parts(items: Replies) -> 
     replies = [response(f"r{k}", reply) for k, (_, reply) in enumerate(items)]
     content = document([of], replies, settings=FEW)
     (diagnosis,) = content["diagnosis"]
-    means = {name: measure["mean"] for name, measure in content["rows"][0]["measures"].items()}
+    means = {name: measure["value"] for name, measure in content["rows"][0]["measures"].items()}
     matrix = np.array(diagnosis["matrix"])
     assert matrix[:-1, :-1].sum() - np.trace(matrix) == pytest.approx(means["substitution"], abs=1e-9)
     assert sum(diagnosis["missing"].values()) == pytest.approx(means["insertion"], abs=1e-9)
     assert sum(diagnosis["redundant"].values()) == pytest.approx(means["deletion"], abs=1e-9)
     assert sum(swap["weight"] for swap in diagnosis["swapped"]) == pytest.approx(means["substitution"], abs=1e-9)
-    assert sum(topic["n"] for topic in diagnosis["topics"]) == len(items)
+    assert sum(row["n"] for row in content["rows"] if row["subset"]) == len(items)
 
 
 def test_topics_have_the_means_of_their_records() -> None:
@@ -122,10 +118,9 @@ def test_topics_have_the_means_of_their_records() -> None:
         "set", {r.id: r for r in (record("a", "Q 1", topic="x"), record("b", "Q 1"), record("c", "Inf 1", topic="x"))}
     )
     content = document([of], [response(id, "Q 1") for id in "abc"], settings=FEW)
-    assert content["diagnosis"][0]["topics"] == [
-        {"topic": "x", "n": 2, "wlcs": 0.5, "wed": 0.5},
-        {"topic": "t", "n": 1, "wlcs": 1.0, "wed": 0.0},
-    ]
+    told = {row["subset"]: (row["n"], row["measures"]) for row in content["rows"] if row["subset"]}
+    means = {topic: (n, {name: one["value"] for name, one in of.items()}) for topic, (n, of) in told.items()}
+    assert means == {"x": (2, {"wed": 0.5, "wlcs": 0.5}), "t": (1, {"wed": 0.0, "wlcs": 1.0})}
 
 
 def test_cases_are_the_extremes_and_replies_that_were_not_given_are_none() -> None:
@@ -147,24 +142,18 @@ def test_a_case_that_does_not_occur_is_not_there() -> None:
     assert document([record_set(["Q 1"])], [response("r0", None)], settings=FEW)["cases"] == []
 
 
-def rows_of(content: ActsDocument, *names: str) -> list[tuple[Any, ...]]:
-    return [tuple(row.get(name) for name in names) for row in content["rows"]]
-
-
 def test_sets_systems_and_annotators_are_crossed() -> None:
     one, two = record_set(["Q 1"], name="one"), RecordSet("two", {"z": record("z", "Inf 1")})
     both = Response(
         "r0", "s", "a", tuple(Annotation(name, response("r0", "Q 1").annotations[0].steps) for name in "ab")
     )
     content = document([one, two], [both, response("z", "Inf 1", annotator="b"), response("r0", "Q 1", REFERENCE, "b")])
-    given_rows = [
-        row for row in rows_of(content, "set", "system", "annotator", "kind", "weights") if row[-1] == "given"
-    ]
-    assert [row[:4] for row in given_rows if row[3] != "baseline"] == [
-        ("one", "s", "a", "system"),
-        ("one", "s", "b", "system"),
-        ("one", REFERENCE, "b", "ceiling"),
-        ("two", "s", "b", "system"),
+    own = [row for row in content["rows"] if row["group"] != "baseline" and not row["subset"]]
+    assert [(row["condition"], row["system"], row["group"]) for row in own] == [
+        ("one, annotated by a", "s", "system"),
+        ("one, annotated by b", "s", "system"),
+        ("one, annotated by b", "ceiling", "ceiling"),
+        ("two, annotated by b", "s", "system"),
     ]
     assert content["settings"]["annotators"] == ["a", "b"]
     assert any(text.startswith("one: no ceiling: a has not annotated") for text in content["warnings"])
@@ -176,10 +165,11 @@ def test_a_system_that_never_replied_has_a_row_for_each_annotator() -> None:
     of = record_set(["Q 1"], ["Q 1"])
     replies = [response(id, "Q 1", "talks") for id in of.records] + [response(id, None, "mute") for id in of.records]
     content = document([of], replies, settings=FEW)
-    mute = next(row for row in content["rows"] if row["system"] == "mute")
-    assert (mute["annotator"], mute["n"], mute["no_reply"], mute["measures"]["wed"]["mean"]) == ("x", 2, 2, 1.0)
+    mute = row_of(content, "mute")
+    assert (mute["condition"], mute["n"], mute["counts"]["no_reply"]) == ("set, annotated by x", 2, 2)
+    assert mute["measures"]["wed"]["value"] == 1.0
     alone = document([of], [response(id, None, "mute") for id in of.records], settings=FEW)
-    assert (alone["rows"][0]["annotator"], alone["rows"][0]["n"], alone["problems"]) == ("nobody", 2, [])
+    assert (alone["settings"]["annotators"], alone["rows"][0]["n"], alone["problems"]) == (["nobody"], 2, [])
 
 
 def test_what_is_left_out_is_named_and_in_no_mean() -> None:
@@ -199,8 +189,8 @@ def test_what_is_left_out_is_named_and_in_no_mean() -> None:
             "reason": "s: expected an annotation of x, got none (--annotator has one made)",
         },
     ]
-    row = content["rows"][0]
-    assert (row["n"], row["unscored"], row["no_reply"], row["measures"]["wlcs"]["mean"]) == (1, 2, 0, 1.0)
+    own = content["rows"][0]
+    assert (own["n"], own["counts"], own["measures"]["wlcs"]["value"]) == (1, {"no_reply": 0, "unscored": 2}, 1.0)
 
 
 def test_a_response_finds_its_set_by_its_id_alone() -> None:
@@ -267,12 +257,11 @@ def test_importances_that_do_not_sum_to_1_are_told() -> None:
 
 def test_published_figures_add_up_as_the_paper_prints_them() -> None:
     content = document([record_set(["Q 1"])], [response("r0", "Q 1")], settings=FEW, with_published=True)
-    assert len(content["published"]) == 4
-    for row in content["published"]:
-        parts: Sequence[float] = [
-            row["measures"][part]["mean"] or 0.0 for part in ("deletion", "insertion", "substitution")
-        ]
-        assert sum(parts) == pytest.approx(row["measures"]["wed"]["mean"], abs=0.0015)
+    printed = [row for row in content["rows"] if row["group"] == "published"]
+    assert len(printed) == 4
+    for measures in (row["measures"] for row in printed):
+        parts = [measures[part]["value"] for part in ("deletion", "insertion", "substitution")]
+        assert sum(parts) == pytest.approx(measures["wed"]["value"], abs=0.0015)
 
 
 def of_trials(seed: int, records: int = 14, trials: int = 3) -> tuple[RecordSet, list[Response]]:
@@ -303,18 +292,17 @@ def test_the_score_of_a_record_is_the_mean_of_its_trials_and_intervals_resample_
         for id in of.records:
             if own := [plain_wed(reply) for reply in replies if (reply.id, reply.system) == (id, system)]:
                 of_system[id] = sum(own) / len(own)
-        row = next(row for row in content["rows"] if (row["system"], row["weights"]) == (system, "given"))
+        own_row = row_of(content, system)
         of_records = bootstrap_columns([[of_system.get(id, np.nan)] for id in of.records], resamples=FEW.resamples)[0]
-        assert row["n"] == len(of_system)
-        assert row["measures"]["wed"]["mean"] == pytest.approx(sum(of_system.values()) / len(of_system))
-        assert row["measures"]["wed"]["ci95"] == pytest.approx(of_records.interval)
+        assert own_row["n"] == len(of_system)
+        assert own_row["measures"]["wed"]["value"] == pytest.approx(sum(of_system.values()) / len(of_system))
+        assert own_row["measures"]["wed"]["ci95"] == pytest.approx(of_records.interval)
         singles = [plain_wed(reply) for reply in replies if reply.system == system]
-        assert row["measures"]["wed"]["sd"] == pytest.approx(np.std(singles, ddof=1))
+        assert own_row["measures"]["wed"]["sd"] == pytest.approx(np.std(singles, ddof=1))
     both = [means["s"][id] - means["t"][id] for id in of.records if id in means["s"] and id in means["t"]]
-    wed = next(one for one in content["comparisons"] if one["measure"] == "wed")
+    wed = next(one for one in content["differences"] if one["measure"] == "wed")
     assert wed["n"] == len(both)
     assert wed["difference"] == pytest.approx(sum(both) / len(both))
-    assert wed["sd"] == pytest.approx(np.std(both, ddof=1))
     assert {(item["id"], item["system"], item["trial"]) for item in content["items"]} == {
         (reply.id, reply.system, reply.trial) for reply in replies
     }
@@ -358,13 +346,13 @@ def test_turns_of_one_recorded_user_are_drawn_and_flipped_together() -> None:
     of_s, of_t = (wed_by_user(of, replies, system) for system in ("s", "t"))
     for system, by_user in (("s", of_s), ("t", of_t)):
         values = [list(own.values()) for own in by_user.values()]
-        row = next(row for row in content["rows"] if (row["system"], row["weights"]) == (system, "given"))
-        assert (row["n"], row["clusters"]) == (sum(map(len, values)), sum(map(bool, values)))
-        assert row["measures"]["wed"]["mean"] == pytest.approx(np.mean([*chain(*values)]))
-        assert row["measures"]["wed"]["ci95"] == pytest.approx(plain_interval(values))
+        own_row = row_of(content, system)
+        assert (own_row["n"], own_row["counts"]["recorded_users"]) == (sum(map(len, values)), sum(map(bool, values)))
+        assert own_row["measures"]["wed"]["value"] == pytest.approx(np.mean([*chain(*values)]))
+        assert own_row["measures"]["wed"]["ci95"] == pytest.approx(plain_interval(values))
     apart = [[own[id] - of_t[user][id] for id in own if id in of_t[user]] for user, own in of_s.items()]
     every, k = [*chain(*apart)], sum(map(bool, apart))
-    wed = next(one for one in content["comparisons"] if one["measure"] == "wed")
+    wed = next(one for one in content["differences"] if one["measure"] == "wed")
     assert (wed["n"], wed["clusters"]) == (len(every), k)
     assert wed["difference"] == pytest.approx(np.mean(every))
     assert wed["ci95"] == pytest.approx(plain_interval(apart))
@@ -375,21 +363,18 @@ def test_turns_of_one_recorded_user_are_drawn_and_flipped_together() -> None:
     assert wed["p"] == pytest.approx(np.mean([far > abs(sum(every)) - 1e-9 for far in flipped]))
     error = np.sqrt(k / (k - 1) * sum(sum(one - np.mean(every) for one in own) ** 2 for own in apart)) / len(every)
     reach = scipy_stats.t.ppf(0.975, k - 1) + scipy_stats.t.ppf(0.8, k - 1)
-    assert wed["smallest_detectable"] == pytest.approx(reach * error)
+    assert wed["detectable"] == pytest.approx(reach * error)
     assert "set: intervals and tests resample recorded users (here 7), each with all turns" in str(content["notes"])
     assert "set: 7 recorded users are too few for a ranking" in str(content["warnings"])
 
 
-def what_they_rest_on(content: ActsDocument) -> list[Any]:
+def what_they_rest_on(content: dict[str, Any]) -> list[Any]:
     """What says how sure the rows and comparisons of systems are."""
-    rows = [row for row in content["rows"] if row["kind"] == "system"]
-    limits = [(m["mean"], *(m["ci95"] or ())) for row in rows for m in row["measures"].values()]
+    rows = [row for row in content["rows"] if row["group"] == "system"]
+    limits = [(m["value"], *(m["ci95"] or ())) for row in rows for m in row["measures"].values()]
     return [
         *map(list, limits),
-        *(
-            [*(one["ci95"] or ()), one["p"], one["p_holm"], one["smallest_detectable"]]
-            for one in content["comparisons"]
-        ),
+        *([*(one["ci95"] or ()), one["p"], one["p_corrected"], one["detectable"]] for one in content["differences"]),
     ]
 
 
@@ -410,9 +395,11 @@ def test_a_turn_a_recorded_user_has_the_bits_of_single_requests(trials: int) -> 
     of, replies = of_trials(6, 25, trials)
     users = replace(of, records={id: replace(one, user=f"user {id}") for id, one in of.records.items()})
     alone, turns = document([of], replies, settings=FEW), document([users], replies, settings=FEW)
-    for part in ("rows", "comparisons"):
-        assert turns[part] == [{**single, "clusters": single["n"]} for single in alone[part]]
-        assert not any("clusters" in single for single in alone[part])
+    assert turns["differences"] == [{**one, "clusters": one["n"]} for one in alone["differences"]]
+    assert not any(one["clusters"] for one in alone["differences"])
+    for one, single in zip(turns["rows"], alone["rows"], strict=True):
+        beside = {} if one["subset"] else {"recorded_users": one["n"]}
+        assert one == {**single, "counts": {**single["counts"], **beside}}
 
 
 def test_trials_that_are_all_alike_make_no_interval_narrower() -> None:
@@ -422,9 +409,9 @@ def test_trials_that_are_all_alike_make_no_interval_narrower() -> None:
     for one, other in zip(once["rows"], often["rows"], strict=True):
         for measure, found in one["measures"].items():
             again = other["measures"][measure]
-            assert again["mean"] == pytest.approx(found["mean"])
+            assert again["value"] == pytest.approx(found["value"])
             assert again["ci95"] == (found["ci95"] and pytest.approx(found["ci95"]))
-    for compared, repeated_one in zip(once["comparisons"], often["comparisons"], strict=True):
+    for compared, repeated_one in zip(once["differences"], often["differences"], strict=True):
         assert (compared["n"], compared["p"]) == (repeated_one["n"], repeated_one["p"])
         assert compared["ci95"] == pytest.approx(repeated_one["ci95"])
 
@@ -436,13 +423,13 @@ def test_of_two_equal_systems_it_is_said_that_they_do_not_differ(n: int) -> None
     replies = [replace(response(id, random_acts(rng)), system=system) for id in of.records for system in ("s", "t")]
     same = [replace(one, annotations=replies[0].annotations) for one in replies]
     content = document([of], same, settings=FEW)
-    for one in content["comparisons"]:
-        assert (one["difference"], one["differing"], one["p"], one["smallest_detectable"]) == (0, 0, 1, None)
+    for one in content["differences"]:
+        assert (one["difference"], one["differing"], one["p"], one["detectable"]) == (0, 0, 1, None)
     card = SUITE.card(content)
     (said,) = [text for text in card.statements if "do not differ" in text]
     assert f"on {'each of ' if n > 1 else ''}{n} record" in said
     assert not any("0.000" in text for text in card.statements)
-    page = scorecard_page(card, SUITE, content)
+    page = scorecard_page(card, SUITE)
     assert page.count("no difference") == len(COMPARED)
     assert "smallest detectable" not in page
     assert "detectable  " not in screen(card, 100)
@@ -452,8 +439,8 @@ def test_a_difference_that_is_the_same_everywhere_is_found_but_shows_nothing_det
     of = record_set(*[["Q .5 Inf .5"]] * 20)
     replies = [response(id, acts, system) for id in of.records for acts, system in (("Q .5 Inf .5", "s"), ("Q 1", "t"))]
     content = document([of], replies, settings=FEW)
-    wed = next(one for one in content["comparisons"] if one["measure"] == "wed")
-    assert (wed["differing"], wed["smallest_detectable"]) == (20, None)
+    wed = next(one for one in content["differences"] if one["measure"] == "wed")
+    assert (wed["differing"], wed["detectable"]) == (20, None)
     assert "answers better than" in SUITE.card(content).statements[0]
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from xml.etree import ElementTree
 
 import pytest
-from helpers.acts_document import MEASURES, make_document
+from helpers.acts_document import MEASURES, make_document, systems_of
 
 from fdbcore.recording.files import write_text
 from fdbcore.report.scorecard import drawings
@@ -26,7 +26,7 @@ HOSTILE: Final = '50% & $x_1$ #{a} ~^ \\end{table} <b> | `c` [d](e) *f* "g"\nnex
 
 def write_figures(document: dict[str, Any], folder: Path) -> list[Path]:
     """As `fdbcore score --suite --figures` writes them."""
-    found = {**drawings.figures(SUITE.card(document)), **SUITE.figures(document)}
+    found = {**drawings.figures(SUITE.card(document)), **SUITE.card(document).views.figures()}
     for name, text in found.items():
         write_text(folder / name, without_controls(text))
     return [folder / name for name in found]
@@ -74,8 +74,8 @@ def test_the_systems_stand_where_their_means_are(tmp_path: Path) -> None:
     write_figures(document, tmp_path)
     root = ElementTree.fromstring((tmp_path / "systems-1.svg").read_bytes())
     shown = [float(circle.get("cx", "nan")) for circle in root.iter(f"{SVG}circle") if circle.get("class") == "system"]
-    rows = [row for row in document["rows"] if row["kind"] == "system" and row["weights"] == "given"]
-    means = sorted(row["measures"]["wed"]["mean"] for row in rows)
+    rows = [row for row in systems_of(document) if row["group"] == "system"]
+    means = sorted(row["measures"]["wed"]["value"] for row in rows)
     steps = [(high - low) / (means[-1] - means[0]) for low, high in pairwise(means)]
     drawn, others = shown[: len(means)], shown[len(means) :]
     assert len(others) == len(means)
@@ -106,12 +106,11 @@ def test_csv_gives_back_every_figure_in_full() -> None:
     document = renamed(HOSTILE)
     text = tables(SUITE.card(document))["table.csv"]
     rows = {row["system"]: row for row in csv.DictReader(io.StringIO(text, newline="")) if not row["subset"]}
-    for row in document["rows"]:
-        shown = rows[{"reference": "ceiling"}.get(row["system"], row["system"])]
-        for name in MEASURES if row["weights"] == "given" else ("wed", "wlcs"):
-            summary, column = row["measures"][name], name if row["weights"] == "given" else f"uniform_{name}"
-            values = [float(shown[f"{column}_{statistic}"]) for statistic in ("mean", "sd", "low", "high")]
-            assert values == [summary["mean"], summary["sd"], *summary["ci95"]]
+    for row in systems_of(document):
+        for name in {*MEASURES, "uniform_wed", "uniform_wlcs"} & row["measures"].keys():
+            summary = row["measures"][name]
+            values = [float(rows[row["system"]][f"{name}_{statistic}"]) for statistic in ("mean", "sd", "low", "high")]
+            assert values == [summary["value"], summary["sd"], *summary["ci95"]]
 
 
 @pytest.mark.parametrize("table", [markdown, latex])
@@ -120,6 +119,6 @@ def test_n_stands_in_the_caption(table: Any) -> None:
 
 
 def test_a_document_without_scores_has_no_figures_and_tables_without_rows() -> None:
-    empty = make_document(n=2) | {"rows": [], "cases": [], "diagnosis": [], "items": [], "sets": [], "comparisons": []}
-    assert {**drawings.figures(SUITE.card(empty)), **SUITE.figures(empty)} == {}
+    empty = make_document(n=2) | {"rows": [], "cases": [], "diagnosis": [], "items": [], "sets": [], "differences": []}
+    assert {**drawings.figures(SUITE.card(empty)), **SUITE.card(empty).views.figures()} == {}
     assert len(tables(SUITE.card(empty))["table.csv"].splitlines()) == 1

@@ -8,42 +8,38 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
-from helpers.act_sets import record_set, response
+from helpers.act_sets import document, record_set, response, row_of
+from helpers.acts_document import as_item
+from helpers.commands import command, done
 from helpers.schema import as_published
+from msgspec import structs
 
 from fdbcore import align_acts
-from fdbcore.cli.main import main
 from fdbcore.report.scorecard.page import page
 from fdbcore.report.scorecard.screen import screen
 from fdbcore.suites.dialogue_acts.page.words import reasons
 from fdbcore.suites.dialogue_acts.records import Annotation, Response, Step, jsonl, read_records
 from fdbcore.suites.dialogue_acts.scoring.baselines import best_constant
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
-from fdbcore.suites.dialogue_acts.scoring.document import document
-from fdbcore.suites.dialogue_acts.scoring.forms import merged
-from fdbcore.suites.dialogue_acts.sets import SHIPPED
+from fdbcore.suites.dialogue_acts.sets import SHIPPED, merged
 from fdbcore.suites.dialogue_acts.suite import SUITE
 
 FEW = ScoringSettings(resamples=50)
 
 
 def scored(*arguments: object, out: Path) -> dict[str, Any]:
-    command = ["score", "--suite", "dialogue-acts", *map(str, arguments), "--out", str(out), "--json"]
-    result = CliRunner().invoke(main, command, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
+    result = done("score", "--suite", "dialogue-acts", *arguments, "--out", out, "--json")
     return as_published(json.loads(result.stdout))
 
 
 def wed_of(content: dict[str, Any], system: str) -> float:
-    rows = [row for row in content["rows"] if (row["system"], row["weights"]) == (system, "given")]
-    return float(rows[0]["measures"]["wed"]["mean"])
+    return float(row_of(content, system)["measures"]["wed"]["value"])
 
 
 def split(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """The steps with the heaviest as two equal ones."""
     heaviest = max(steps, key=lambda step: step.importance)
-    half = replace(heaviest, importance=heaviest.importance / 2)
+    half = structs.replace(heaviest, importance=heaviest.importance / 2)
     place = steps.index(heaviest)
     return (*steps[:place], half, half, *steps[place + 1 :])
 
@@ -82,16 +78,16 @@ def test_no_constant_reply_from_the_set_is_better_than_the_best_constant() -> No
 def test_baselines_say_what_they_reply_and_what_ties() -> None:
     of = record_set(["Q 1"], ["Inf 1"], ["Q 1"], ["Inf 1"], ["Ans 1"])
     content = document([of], [response(id, "Q 1") for id in of.records], settings=FEW)
-    notes = {row["system"]: row.get("note") for row in content["rows"] if row["kind"] == "baseline"}
-    assert notes["most frequent sequence"] == "2 of 5 records, as often as 1 more; the first is taken"
-    assert notes["best constant sequence"] == "Question 1.00"
-    assert notes["always Inform"] is None
+    notes = {row["system"]: row["note"] for row in content["rows"] if row["group"] == "baseline"}
+    assert notes["most frequent"] == "2 of 5 records, as often as 1 more; the first is taken"
+    assert notes["best constant"] == "Question 1.00"
+    assert notes["always Inform"] == ""
 
 
 def test_no_interval_of_the_shuffled_references_is_below_0() -> None:
     of = record_set(["Q 1"], ["Q .5 Inf .5"], ["Com 1"])
-    shuffled = [row for row in document([of], [], settings=FEW)["rows"] if row["system"] == "shuffled references"]
-    limits = [one["ci95"][0] for row in shuffled for one in row["measures"].values() if one["ci95"]]
+    measures = row_of(document([of], [response("r0", "Q 1")], settings=FEW), "shuffled")["measures"]
+    limits = [one["ci95"][0] for one in measures.values() if one["ci95"]]
     assert limits
     assert min(limits) >= 0
 
@@ -116,7 +112,7 @@ def test_of_many_acts_a_sentence_names_the_first_and_says_how_many_more() -> Non
     steps = tuple(Step("Inform" if k % 2 else "Answer", 1 / 200) for k in range(200))
     reply = Response("r0", "s", "a", (Annotation("x", steps),))
     (item,) = document([of], [reply], settings=FEW)["items"]
-    told = " ".join(reasons(item))
+    told = " ".join(reasons(as_item(item)))
     assert "and 191 more" in told
     assert len(told) < 600
 
@@ -133,7 +129,7 @@ def test_the_first_reference_alone_is_a_choice_and_its_effect_is_told(tmp_path: 
         assert not any("references" in text for text in content["warnings"])
     card = SUITE.card(nearest)
     assert nearest["notes"][0] in card.notes
-    for text in (screen(card, 200), page(card, SUITE, nearest)):
+    for text in (screen(card, 200), page(card, SUITE)):
         shown = " ".join(text.split())
         assert nearest["notes"][0] in shown
         assert f"!! {nearest['notes'][0][:20]}" not in shown
@@ -143,13 +139,21 @@ def test_the_first_reference_alone_is_a_choice_and_its_effect_is_told(tmp_path: 
     ("words", "joined"),
     [
         (("はい、", "しました。"), "はい、すぐしました。"),
-        (("はい、", None), "はい、"),
-        ((None, None), None),
+        (("はい、", ""), "はい、"),
+        (("", ""), ""),
         (("いいえ", "しました。"), "いいえ しました。"),
     ],
 )
-def test_merged_steps_stand_for_the_words_from_the_first_to_the_last(
-    words: tuple[str | None, str | None], joined: str | None
-) -> None:
+def test_merged_steps_stand_for_the_words_from_the_first_to_the_last(words: tuple[str, str], joined: str) -> None:
     steps = tuple(Step("Inform", 0.5, words=one) for one in words)
     assert merged(Annotation("x", steps), "はい、すぐしました。").steps == (Step("Inform", 1.0, words=joined),)
+
+
+def test_a_folder_of_an_earlier_version_is_scored_anew(tmp_path: Path) -> None:
+    first = scored(out=tmp_path / "out")
+    earlier = json.dumps(first | {"schema": "fdbcore.dialogue_acts/1"})
+    (tmp_path / "out" / "scores.json").write_text(earlier, encoding="utf-8")
+    assert scored(out=tmp_path / "out") == first
+    (tmp_path / "out" / "scores.json").write_text(earlier.replace("dialogue_acts/1", "staged/1"), encoding="utf-8")
+    refused = command("score", "--suite", "dialogue-acts", "--out", tmp_path / "out")
+    assert (refused.exit_code, "got something else" in " ".join(refused.stderr.split())) == (2, True)

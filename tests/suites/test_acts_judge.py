@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,9 +87,7 @@ def test_verdicts_stand_beside_the_acts_and_nothing_is_asked_twice() -> None:
         "reply": RIGHT,
     } in read
     content = as_published(json.loads(Path("OUT/scores.json").read_text(encoding="utf-8")))
-    rows = {row["system"]: row for row in content["judging"]["rows"]}
-    assert (rows["a"]["right"], rows["a"]["n"], rows["a"]["unscored"], rows["a"]["share"]) == (2, 4, 0, 0.5)
-    assert (rows["b"]["right"], rows["b"]["n"], rows["b"]["unscored"], rows["b"]["share"]) == (1, 2, 2, 0.5)
+    assert judged(content) == {"a": (2, 4, 0, 50.0), "b": (1, 2, 2, 50.0)}
     verdicts = {
         (item["system"], item["id"]): item["response"]["verdict"]["right"]
         for item in content["items"]
@@ -109,6 +108,16 @@ def test_verdicts_stand_beside_the_acts_and_nothing_is_asked_twice() -> None:
     assert "Judging these replies took" in squeezed(found.output)
 
 
+def judged(content: dict[str, Any]) -> dict[str, tuple[int, int, int, float | None]]:
+    """Of each system how many replies are right, of how many, how many are unscored, and the share in %."""
+    rows = [row for row in content["rows"] if "content" in row["measures"]]
+    found = {row["system"]: (row["measures"]["content"], row["counts"]) for row in rows}
+    return {
+        system: (counts["right"], figure["n"], counts["content_unscored"], figure["value"])
+        for system, (figure, counts) in found.items()
+    }
+
+
 def test_models_of_one_name_at_two_servers_are_two_judges() -> None:
     shares = {}
     for right in (True, False):
@@ -116,11 +125,11 @@ def test_models_of_one_name_at_two_servers_are_two_judges() -> None:
             found = score("--judge", server.address_of("openai:gpt-4o"))
             assert len(server.asked) == 6, "two of seven replies are alike"
             shown = f"openai:gpt-4o at {server.base_url}"
-        judging = json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))["judging"]
-        assert judging["judge"] == shown
+        content = json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))
+        assert content["judging"]["judge"] == shown
         assert all(shown in squeezed(text) for text in (found.output, Path("OUT/report.html").read_text()))
-        shares[right] = {row["share"] for row in judging["rows"]}
-    assert shares == {True: {0.75, 1.0}, False: {0.0}}, "one reply was not given"
+        shares[right] = {share for *_, share in judged(content).values()}
+    assert shares == {True: {75.0, 100.0}, False: {0.0}}, "one reply was not given"
 
 
 def test_a_kept_answer_that_does_not_fit_any_more_is_asked_again() -> None:
@@ -154,8 +163,7 @@ def test_a_plain_judge_is_right_or_wrong_and_nothing_between() -> None:
         found = score("--judge", server.address_of("openai:gpt-4o"))
     assert found.exit_code == 1
     content = json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))
-    by_name = {row["system"]: (row["right"], row["n"], row["unscored"]) for row in content["judging"]["rows"]}
-    assert by_name == {"a": (2, 3, 1), "b": (1, 1, 3)}
+    assert {system: own[:3] for system, own in judged(content).items()} == {"a": (2, 3, 1), "b": (1, 1, 3)}
     reasons = [each["reason"] for each in content["problems"]]
     for share, times in ((0.75, 1), (0.25, 2)):
         unscored = f"content unscored: right: expected true, false or null, got {share}"
@@ -182,15 +190,15 @@ def test_no_answer_of_a_judge_ends_the_scoring() -> None:
 
         with FakeOpenAI(answer) as server:
             assert score("--judge", server.address_of("openai:gpt-5-nano")).exit_code == 1
-        rows = json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))["judging"]["rows"]
-        assert [(row["right"], row["unscored"]) for row in rows] == [(0, 2), (0, 3)], odd
+        found = judged(json.loads(Path("OUT/scores.json").read_text(encoding="utf-8")))
+        assert [(right, unscored) for right, _, unscored, _ in found.values()] == [(0, 2), (0, 3)], odd
 
 
 def test_replies_that_were_not_given_make_no_share_of_their_own() -> None:
     with FakeOpenAI(lambda asked: "I cannot say.") as server:
         assert score("--judge", server.address_of("openai:gpt-5-nano")).exit_code == 1
-    rows = json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))["judging"]["rows"]
-    assert [(row["n"], row["unscored"], row["share"]) for row in rows] == [(0, 4, None)] * 2
+    found = judged(json.loads(Path("OUT/scores.json").read_text(encoding="utf-8")))
+    assert list(found.values()) == [(0, 0, 4, None)] * 2
 
 
 def rubrics() -> list[Rubric]:
@@ -274,7 +282,7 @@ def test_without_a_judge_the_page_says_what_is_not_judged() -> None:
     assert score("--repeats", 2).exit_code == 0
     page = squeezed(Path("OUT/report.html").read_text(encoding="utf-8"))
     assert "The acts of replies are judged here, not their truth" in page
-    assert "judging" not in json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))
+    assert json.loads(Path("OUT/scores.json").read_text(encoding="utf-8"))["judging"] is None
 
 
 def drawn_replies(n: int, seed: int, trials: int = 1) -> None:
@@ -310,7 +318,7 @@ def test_systems_are_compared_on_content_pair_by_pair(trials: int) -> None:
     with FakeOpenAI(verdict) as server:
         found = score("--judge", server.address_of("openai:gpt-5-nano"))
     content = as_published(json.loads(Path("OUT/scores.json").read_text(encoding="utf-8")))
-    compared = content["judging"]["comparisons"]
+    compared = [one for one in content["differences"] if one["measure"] == "content"]
     assert [(one["a"], one["b"]) for one in compared] == [
         ("first", "second"), ("first", "third"), ("second", "third")
     ]  # fmt: skip
@@ -318,8 +326,9 @@ def test_systems_are_compared_on_content_pair_by_pair(trials: int) -> None:
         a, b = plain_means(one["a"]), plain_means(one["b"])
         apart = np.array([a[id] - b[id] for id in sorted(a.keys() & b.keys())])
         assert (one["n"], one["differing"]) == (len(apart), np.count_nonzero(apart))
-        assert one["difference"] == pytest.approx(apart.mean())
-        assert one["sd"] == pytest.approx(apart.std(ddof=1))
+        assert one["difference"] == pytest.approx(100 * apart.mean())
+        reach = scipy_stats.t.ppf(0.975, len(apart) - 1) + scipy_stats.t.ppf(0.8, len(apart) - 1)
+        assert one["detectable"] == pytest.approx(100 * reach * apart.std(ddof=1) / np.sqrt(len(apart)))
         signs = np.array(list(product((1, -1), repeat=int(np.count_nonzero(apart)))))
         flipped = np.abs(signs @ apart[apart != 0])
         assert one["p"] == pytest.approx(np.mean(flipped > abs(apart.sum()) - 1e-9))
@@ -330,10 +339,10 @@ def test_systems_are_compared_on_content_pair_by_pair(trials: int) -> None:
         k = len(apart)
         beyond = scipy_stats.norm.cdf(-scipy_stats.t.ppf(0.975, k - 1) * np.sqrt(k / (k - 1)))
         limits = np.quantile(plain.bootstrap_distribution, [beyond, 1 - beyond])
-        assert one["ci95"] == pytest.approx(limits, abs=1.01 / k), "one verdict more or less, or nearly so"
-    family = [one["p"] for one in (*content["comparisons"], *compared)]
+        assert one["ci95"] == pytest.approx(100 * limits, abs=101 / k), "one verdict more or less, or nearly so"
+    family = [one["p"] for one in content["differences"]]
     assert content["settings"]["family"] == len(family) == 12
-    assert [one["p_holm"] for one in (*content["comparisons"], *compared)] == pytest.approx(holm_by_hand(family))
+    assert [one["p_corrected"] for one in content["differences"]] == pytest.approx(holm_by_hand(family))
     words = squeezed(found.output)
     assert "By its verdicts, “first” is right more often than “third”" in words
     assert "content right" in words
@@ -341,7 +350,7 @@ def test_systems_are_compared_on_content_pair_by_pair(trials: int) -> None:
     assert "By its verdicts, “first” is right more often than “third”" in page
     card = json.loads(Path("OUT/scorecard.json").read_text(encoding="utf-8"))
     points = [one["difference"] for one in card["differences"] if one["measure"] == "content"]
-    assert points == pytest.approx([100 * one["difference"] for one in compared])
+    assert points == pytest.approx([one["difference"] for one in compared])
 
 
 def holm_by_hand(ps: Sequence[float]) -> list[float]:

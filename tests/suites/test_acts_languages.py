@@ -17,7 +17,7 @@ from suites.test_acts_page import unpacked
 from fdbcore.cli.main import main
 from fdbcore.report.html.wording import ATTRIBUTES, words_of_pages
 from fdbcore.report.scorecard.page import page as scorecard_page
-from fdbcore.suites.dialogue_acts.page.languages import page_words, sayer
+from fdbcore.suites.dialogue_acts.page.words import page_words, sayer
 from fdbcore.suites.dialogue_acts.suite import SUITE
 
 NAMES = set(
@@ -79,12 +79,11 @@ def rich_document() -> dict[str, Any]:
     ]  # fmt: skip
     document["judging"] = {
         "repeats": 1, "requests": 24, "counts": {"text_in_tokens": 9.0}, "usd": 0.0, "unpriced": 0, "priced_on": None,
-        "stopped": None, "judge": "openai:judge",
-        "rows": [
-            {"set": "smoke", "system": name, "n": 11, "right": k, "unscored": 1, "share": k / 11, "ci95": (0.1, 0.9)}
-            for k, name in enumerate(("good", "terse"), 5)
-        ],
+        "stopped": None, "judge": "openai:judge", "temperatures": [None],
     }  # fmt: skip
+    for right, row in enumerate(document["rows"][:2], 5):
+        row["measures"]["content"] = {"value": 100 * right / 11, "ci95": (10.0, 90.0), "n": 11}
+        row["counts"] |= {"right": right, "content_unscored": 1}
     document["warnings"] = [
         "smoke: 12 records are too few for a ranking. Two systems must be 0.13 apart in WLCS for a test to tell them "
         "apart (two-sided 5%, power 80%); to tell 0.05 it takes about 380.",
@@ -108,7 +107,7 @@ def rich_document() -> dict[str, Any]:
 
 def test_no_english_sentence_is_left_on_the_japanese_page() -> None:
     document = rich_document()
-    html = scorecard_page(SUITE.card(document), SUITE, document)
+    html = scorecard_page(SUITE.card(document), SUITE)
     assert '<html lang="ja">' in html
     scripts = re.findall(r'<script type="text/plain"[^>]*>([^<]*)</script>', html)
     listed, *chunks = map(unpacked, scripts)
@@ -177,7 +176,7 @@ def test_what_no_single_page_says_is_japanese_too(english_text: str, japanese: s
 def test_the_english_page_is_full_of_english() -> None:
     document = rich_document()
     del document["page_language"]
-    assert len(list(english(scorecard_page(SUITE.card(document), SUITE, document)))) > 100
+    assert len(list(english(scorecard_page(SUITE.card(document), SUITE)))) > 100
 
 
 def test_each_text_keeps_its_places_in_japanese() -> None:

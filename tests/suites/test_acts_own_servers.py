@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked, Fails
 from fakes.own_server import LLAMA_CPP, OLLAMA, VLLM, OwnServer
 from fakes.writers import good, steps
+from helpers.commands import done
 from helpers.talker import TALKER
 from helpers.terminal import on_terminal, plain
-
-from fdbcore.cli.main import main
 
 pytestmark = [NEEDS_OPENAI]
 
@@ -29,19 +27,13 @@ def answer(asked: Asked) -> str:
     return f"<think>JSON is wanted.</think>\n```json\n{text}\n```"
 
 
-def done(*arguments: object) -> str:
-    result = CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def test_generating_running_and_scoring_go_on_at_another_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", FakeOpenAI.KEY)
     with OwnServer(VLLM, answer) as vllm, OwnServer(OLLAMA, answer) as ollama, OwnServer(LLAMA_CPP, answer) as llama:
         places = [vllm, ollama, llama]
         for n, server in enumerate(places, 1):
             made = ["--model", server.address_of("openai:qwen3"), "-n", n, "--jobs", 1, "--out", tmp_path / "s"]
-            assert f"{n} record" in done("dataset", "generate", *made)
+            assert f"{n} record" in done("dataset", "generate", *made).output
         assert [len(server.asked) for server in places] == [1, 1, 1]
         done("dataset", "speak", tmp_path / "s", "--tts", f"exec:{TALKER}")
         for server in (vllm, ollama):

@@ -16,18 +16,18 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner
 from fakes.browser import opened_page
-from helpers.acts_document import MEASURES, PAPER, make_document, make_item
+from helpers.acts_document import MEASURES, PAPER, as_item, make_document, make_item, systems_of
 
 from fdbcore._version import __version__
 from fdbcore.cli.main import main
 from fdbcore.recording.files import write_text
 from fdbcore.report.scorecard.page import page as scorecard_page
 from fdbcore.report.svg.text import without_controls
-from fdbcore.suites.dialogue_acts.page.languages import sayer
-from fdbcore.suites.dialogue_acts.page.picture import picture
-from fdbcore.suites.dialogue_acts.page.svg import style
-from fdbcore.suites.dialogue_acts.page.words import mean, span
+from fdbcore.suites.dialogue_acts.page.picture import picture, style
+from fdbcore.suites.dialogue_acts.page.words import mean, sayer, span
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
+from fdbcore.suites.dialogue_acts.scoring.document import PUBLISHED
+from fdbcore.suites.dialogue_acts.scoring.scores import condition_of
 from fdbcore.suites.dialogue_acts.suite import SUITE
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ NAMES: Final = {
 
 
 def page(document: dict[str, Any]) -> str:
-    return scorecard_page(SUITE.card(document), SUITE, document)
+    return scorecard_page(SUITE.card(document), SUITE)
 
 
 def leads(document: dict[str, Any]) -> list[str]:
@@ -142,7 +142,7 @@ def numbers(text: str) -> list[str]:
 def test_it_is_written_where_it_was_asked_for(tmp_path: Path) -> None:
     document = make_document(n=3)
     path = write_report(document, tmp_path / "deep" / "report.html")
-    assert f"fdbcore {__version__} · fdbcore.dialogue_acts/1" in page(document)
+    assert f"fdbcore {__version__} · fdbcore.dialogue_acts/2" in page(document)
     assert path == tmp_path / "deep" / "report.html"
     assert path.read_text(encoding="utf-8") == page(document)
 
@@ -160,14 +160,12 @@ def test_nothing_is_fetched() -> None:
 def test_the_table_shows_the_figures_of_the_document() -> None:
     document = make_document(n=12)
     found = Page(page(document))
-    for row in document["rows"]:
-        if row["weights"] == "uniform":
-            continue
-        shown = found.system({"reference": "ceiling"}.get(row["system"], row["system"]))
+    for row in systems_of(document):
+        shown = found.system(row["system"])
         assert shown["n"].split()[0] == str(row["n"])
         for name in MEASURES:
             summary = row["measures"][name]
-            expected = [mean(summary["mean"])]
+            expected = [mean(summary["value"])]
             if name in ("wed", "wlcs"):
                 expected += [*map(mean, summary["ci95"]), mean(summary["sd"])]
             assert numbers(shown[NAMES[name]]) == expected
@@ -175,9 +173,8 @@ def test_the_table_shows_the_figures_of_the_document() -> None:
 
 def test_uniform_weights_stand_beside_as_a_control() -> None:
     document = make_document(n=12)
-    for row in document["rows"]:
-        if row["weights"] == "uniform":
-            row["measures"]["wed"]["mean"] = 0.987
+    for row in document["rows"][:2]:
+        row["measures"]["uniform_wed"]["value"] = 0.987
     shown = [cells[UNIFORM] for cells in Page(page(document)).rows if UNIFORM in cells]
     assert [numbers(cell) for cell in shown] == [["0.987"], ["0.987"], [], []]
 
@@ -185,12 +182,12 @@ def test_uniform_weights_stand_beside_as_a_control() -> None:
 def test_the_comparisons_are_those_of_the_document() -> None:
     document = make_document(("a", "b", "c"), n=60)
     found = [cells for cells in Page(page(document)).rows if "smallest detectable" in cells]
-    expected = sorted(document["comparisons"], key=lambda c: c["measure"] != "wed")
+    expected = sorted(document["differences"], key=lambda c: c["measure"] != "wed")
     assert [cells["difference"].strip() for cells in found] == [mean(c["difference"]) for c in expected]
     assert [cells["95 % interval"].strip() for cells in found] == [span(c["ci95"]) for c in expected]
     # in a made document what differs has p 0.002, what does not 0.8; a WED below 0 is for `a`, and so is a WLCS above 0
     verdicts = [
-        "cannot" if c["p_holm"] > 0.05 else c["a"] if (c["difference"] > 0) == (c["measure"] == "wlcs") else c["b"]
+        "cannot" if c["p_corrected"] > 0.05 else c["a"] if (c["difference"] > 0) == (c["measure"] == "wlcs") else c["b"]
         for c in expected
     ]
     assert [cells["verdict"].split()[0] for cells in found] == verdicts
@@ -200,10 +197,10 @@ def test_the_comparisons_are_those_of_the_document() -> None:
 def lead(**changed: Any) -> str:
     """The statement on two systems whose WED differs as given."""
     document = make_document(("one", "two"), n=10)
-    wed = {"difference": -0.2, "ci95": [-0.3, -0.1], "p_holm": 0.01, "smallest_detectable": 0.09} | changed
+    wed = {"difference": -0.2, "ci95": [-0.3, -0.1], "p_corrected": 0.01, "detectable": 0.09} | changed
     for row in document["rows"]:
-        row["measures"]["wed"]["mean"] = {"one": 0.3, "two": 0.5}.get(row["system"], 0.9)
-    document["comparisons"] = [c | wed for c in document["comparisons"] if c["measure"] == "wed"]
+        row["measures"]["wed"]["value"] = {"one": 0.3, "two": 0.5}.get(row["system"], 0.9)
+    document["differences"] = [c | wed for c in document["differences"] if c["measure"] == "wed"]
     text, said_last = leads(document)
     assert said_last.startswith("The acts of replies are judged here, not their truth")
     return text
@@ -217,11 +214,11 @@ def test_the_first_sentence_says_which_is_better_and_by_how_much() -> None:
 
 
 def test_the_first_sentence_says_where_it_cannot_be_told_and_what_could_be_seen() -> None:
-    text = lead(ci95=[-0.5, 0.1], p_holm=0.3)
+    text = lead(ci95=[-0.5, 0.1], p_corrected=0.3)
     assert text.startswith("Nobody can tell from 10 records whether “one” or “two” answers better. The first is nearer")
     assert "0.200 (95 % interval −0.100 to 0.500, n = 10)" in text
     assert "With 10 records, a true difference of 0.090 is found four times in five." in text
-    assert "But corrected for the 1 comparison made here, p is 0.300." in lead(p_holm=0.3)
+    assert "But corrected for the 1 comparison made here, p is 0.300." in lead(p_corrected=0.3)
 
 
 def test_words_and_reasons_stand_beside_the_acts() -> None:
@@ -230,7 +227,8 @@ def test_words_and_reasons_stand_beside_the_acts() -> None:
     first, second = item["response"]["steps"][:2]
     first |= {"rationale": "<頼みに答えている>", "words": "<はい>"}
     second |= {"words": "言っていない", "is_quote": False}
-    shown = SUITE.picture(SUITE.card(document).cases[0])
+    card = SUITE.card(document)
+    shown = card.views.picture(card.cases[0])
     assert "Which words each act stands for, and why" in shown
     assert f"<b>{first['act']} " in shown
     assert '<q lang="ja-JP">&lt;はい&gt;</q>' in shown
@@ -241,14 +239,14 @@ def test_words_and_reasons_stand_beside_the_acts() -> None:
 
 def test_a_weighted_lcs_that_prefers_the_other_is_told() -> None:
     document = make_document(("one", "two"), n=10)
-    for comparison in document["comparisons"]:
-        comparison |= {"difference": -0.2, "ci95": [-0.3, -0.1], "p_holm": 0.01}
+    for comparison in document["differences"]:
+        comparison |= {"difference": -0.2, "ci95": [-0.3, -0.1], "p_corrected": 0.01}
     for row in document["rows"]:
-        row["measures"]["wed"]["mean"] = {"one": 0.3, "two": 0.5}.get(row["system"], 0.9)
+        row["measures"]["wed"]["value"] = {"one": 0.3, "two": 0.5}.get(row["system"], 0.9)
     assert "By weighted LCS alone, “two” is ahead of “one” by 0.200" in leads(document)[0]
     assert "chance" not in leads(document)[0]
-    for comparison in document["comparisons"]:
-        comparison |= {"p_holm": 0.4} if comparison["measure"] == "wlcs" else {}
+    for comparison in document["differences"]:
+        comparison |= {"p_corrected": 0.4} if comparison["measure"] == "wlcs" else {}
     assert "by 0.200 (95 % interval 0.100 to 0.300, n = 10), which may be chance. That measure" in leads(document)[0]
 
 
@@ -266,20 +264,20 @@ def test_of_many_replies_the_page_has_those_to_the_first_records(monkeypatch: py
 
 def test_systems_that_share_no_record_are_told_apart_by_nothing() -> None:
     """And the page is there: all of it."""
-    nothing = {"n": 0, "difference": None, "ci95": None, "p": None, "p_holm": None, "smallest_detectable": None}
+    nothing = {"n": 0, "difference": None, "ci95": None, "p": None, "p_corrected": None, "detectable": None}
     document = make_document(("one", "two"), n=4)
-    document["comparisons"] = [c | nothing for c in document["comparisons"]]
+    document["differences"] = [c | nothing for c in document["differences"]]
     assert "But no record is scored both for it and for “two”, so they cannot be compared." in leads(document)[0]
     assert "so they cannot be compared" in page(document)
 
 
 def test_of_systems_at_the_same_distance_none_has_the_least() -> None:
-    nothing = {"n": 0, "difference": None, "ci95": None, "p": None, "p_holm": None, "smallest_detectable": None}
+    nothing = {"n": 0, "difference": None, "ci95": None, "p": None, "p_corrected": None, "detectable": None}
     document = make_document(("one", "two"), n=4)
-    document["comparisons"] = [c | nothing for c in document["comparisons"]]
+    document["differences"] = [c | nothing for c in document["differences"]]
     for row in document["rows"]:
-        if row["kind"] == "system":
-            row["measures"]["wed"] = {"mean": 1.0, "sd": 0.0, "ci95": None}
+        if row["group"] == "system":
+            row["measures"]["wed"] = {"value": 1.0, "sd": 0.0, "ci95": None}
     assert leads(document)[0] == (
         "“one” and “two” are at the same least distance (WED). But no record is scored both for “one” and for “two”, "
         "so they cannot be compared."
@@ -288,10 +286,10 @@ def test_of_systems_at_the_same_distance_none_has_the_least() -> None:
 
 def test_each_annotator_has_a_statement_and_a_table_of_its_own() -> None:
     one, other = make_document(n=8), make_document(n=8, seed=2)
-    for part in ("rows", "comparisons", "items", "diagnosis"):
-        for entry in other[part]:
-            entry["annotator"] = "other" if entry["annotator"] else None
-        one[part] += [entry for entry in other[part] if entry["annotator"]]
+    for part in ("rows", "differences", "items", "diagnosis"):
+        name = "annotator" if part in ("items", "diagnosis") else "condition"
+        one[part] += [entry | {name: entry[name].replace("authored", "other")} for entry in other[part]]
+    one["sets"][0]["annotators"].append("other")
     statements = leads(one)
     assert [text.split(":")[0] for text in statements] == [
         "On smoke, annotated by authored",
@@ -303,7 +301,7 @@ def test_each_annotator_has_a_statement_and_a_table_of_its_own() -> None:
 
 
 def test_turns_of_recorded_users_are_called_turns() -> None:
-    text = lead(ci95=[-0.5, 0.1], p_holm=0.3, clusters=8)
+    text = lead(ci95=[-0.5, 0.1], p_corrected=0.3, clusters=8)
     assert text.startswith("Nobody can tell from 10 turns whether “one” or “two” answers better.")
     assert "With 10 turns, a true difference of 0.090 is found four times in five." in text
 
@@ -321,7 +319,7 @@ def test_one_system_is_set_beside_its_ceiling_and_baselines() -> None:
 
 
 def test_what_is_not_there_is_said() -> None:
-    document = make_document(n=2) | {"comparisons": [], "diagnosis": [], "cases": [], "items": []}
+    document = make_document(n=2) | {"differences": [], "diagnosis": [], "cases": [], "items": []}
     html = page(document)
     for text in ("There are no two systems to compare.", "There is nothing to diagnose."):
         assert text in html
@@ -337,10 +335,10 @@ def test_a_row_without_scores_has_no_figures() -> None:
     document = make_document(("one", "two"), n=2)
     for row in document["rows"]:
         if row["system"] == "two":
-            row |= {"n": 0, "unscored": 2}
-            row["measures"] = {name: {"mean": None, "sd": None, "ci95": None} for name in MEASURES}
-    document["comparisons"] = [
-        c | {"p": None, "p_holm": None, "ci95": None, "smallest_detectable": None} for c in document["comparisons"]
+            row |= {"n": 0, "note": "2 unscored (in no mean)"}
+            row["measures"] = {name: {"value": None} for name in MEASURES}
+    document["differences"] = [
+        c | {"p": None, "p_corrected": None, "ci95": None, "detectable": None} for c in document["differences"]
     ]
     shown = Page(page(document)).system("two")
     assert numbers(shown[NAMES["wed"]]) == []
@@ -358,11 +356,12 @@ def test_warnings_and_problems_come_before_any_figure() -> None:
 
 
 def test_the_published_table_is_marked_as_the_papers() -> None:
-    measures = {"wlcs": {"mean": 0.662, "sd": 0.36}, "wed": {"mean": 0.549, "sd": 0.353}}
-    measures |= {name: {"mean": 0.111} for name in ("deletion", "insertion", "substitution")}
+    measures = {"wlcs": {"value": 0.662, "sd": 0.36}, "wed": {"value": 0.549, "sd": 0.353}}
+    measures |= {name: {"value": 0.111} for name in ("deletion", "insertion", "substitution")}
     document = make_document(n=2)
     assert "Table 1 of the paper" not in page(document)
-    html = page(document | {"published": [{"set": "made by x", "system": "y", "measures": measures}]})
+    printed = {"condition": f"{PUBLISHED}x", "group": "published", "system": "y", "n": None, "measures": measures}
+    html = page(document | {"rows": [*document["rows"], printed]})
     assert "as printed, not measured here" in html
     row, *_ = (cells for cells in Page(html).rows if cells.get("label", "").startswith("y "))
     assert "such scores cannot be compared with the paper" in html
@@ -377,9 +376,11 @@ def hostile_document() -> dict[str, Any]:
     document["items"] = [make_item(*PAPER[0], reference_text=HOSTILE, response_text=HOSTILE, **texts)]
     document["cases"] = [{"case": "insertion", "item": 0}]
     document["sets"][0] |= {"name": HOSTILE, "generators": [HOSTILE], "locale": HOSTILE, "topics": {HOSTILE: 2}}
-    for part in ("rows", "comparisons", "diagnosis"):
+    document["sets"][0]["annotators"] = document["settings"]["annotators"] = [HOSTILE]
+    for part in ("rows", "differences", "diagnosis"):
         for entry in document[part]:
-            entry |= {name: HOSTILE for name in ("set", "annotator") if entry.get(name)}
+            names = {"condition": condition_of(HOSTILE, HOSTILE), "set": HOSTILE, "annotator": HOSTILE}
+            entry |= {name: text for name, text in names.items() if name in entry}
     return document | {"warnings": [HOSTILE], "problems": [{"where": HOSTILE, "reason": HOSTILE}]}
 
 
@@ -453,8 +454,8 @@ def test_no_text_goes_beyond_its_picture(browser_page: tuple[BrowserPage, list[s
         weights = [draw.random() for _ in range(draw.randint(2, 7))]
         return [(draw.choice(ACTS), weight / sum(weights)) for weight in weights]
 
-    pictures = [picture(make_item(acts(), acts())) for _ in range(600)]
-    pictures += [picture(make_item(acts(), acts()), say=sayer("ja")) for _ in range(200)]
+    pictures = [picture(as_item(make_item(acts(), acts()))) for _ in range(600)]
+    pictures += [picture(as_item(make_item(acts(), acts())), say=sayer("ja")) for _ in range(200)]
     assert sum("missing +" in one and "redundant +" in one and "swapped" in one for one in pictures) > 100
     assert overflowing(browser_page[0], pictures) == []
 

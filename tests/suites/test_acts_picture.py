@@ -5,21 +5,20 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from typing import Final, cast
+from typing import Any, Final
 from xml.etree import ElementTree
 
 import pytest
-from helpers.acts_document import PAPER, Sequence_, make_item
+from helpers.acts_document import PAPER, Sequence_, as_item, make_item
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fdbcore.report.svg.text import wrap
-from fdbcore.suites.dialogue_acts.document_types import Diagnosis, ItemJson
-from fdbcore.suites.dialogue_acts.page.picture import MARGIN, ROW, WIDTH, picture
+from fdbcore.suites.dialogue_acts.page.picture import MARGIN, ROW, WIDTH, picture, standalone, style
 from fdbcore.suites.dialogue_acts.page.section import confusion
-from fdbcore.suites.dialogue_acts.page.svg import standalone, style
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, headline, reasons
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
+from fdbcore.suites.dialogue_acts.scoring.diagnosis import Diagnosis
 
 SVG: Final = "{http://www.w3.org/2000/svg}"
 HOSTILE: Final = '</script><script>alert("x")</script>&amp;\'<!--]]>\u202eRTL שלום\x00\x1b\ud800'
@@ -39,8 +38,8 @@ def sequences(most: int = 6) -> st.SearchStrategy[Sequence_]:
 class Drawn:
     """What stands in a picture: the blocks of both rows, the links, and the pieces of the cost."""
 
-    def __init__(self, item: ItemJson) -> None:
-        self.root = ElementTree.fromstring(picture(item))
+    def __init__(self, item: dict[str, Any]) -> None:
+        self.root = ElementTree.fromstring(picture(as_item(item)))
         groups = [group for group in self.root.iter(f"{SVG}g") if "block" in group.get("class", "")]
         described = [(group.find(f"{SVG}title"), group) for group in groups]
         blocks = [group for title, group in described if title is not None]
@@ -126,16 +125,17 @@ def test_what_became_of_an_act_does_not_show_in_colour_alone() -> None:
 def test_the_words_say_why_the_score_is_what_it_is(case: int, expected: list[str]) -> None:
     reference, reply = PAPER[case]
     item = make_item(reference, reply)
-    assert "cheapest" not in reasons(item)[-1]
-    assert {*expected} <= {headline(item), *reasons(item)}
+    told = [headline(as_item(item)), *reasons(as_item(item))]
+    assert "cheapest" not in told[-1]
+    assert {*expected} <= {*told}
     said = re.sub(r"\s", "", "".join(Drawn(item).texts))
-    assert all(re.sub(r"\s", "", text) in said for text in (headline(item), *reasons(item)))
+    assert all(re.sub(r"\s", "", text) in said for text in told)
 
 
 def test_an_overlap_that_the_cheapest_alignment_does_not_keep_is_told() -> None:
     reference = [("Answer", 0.5), ("Inform", 0.2), ("Inform", 0.1), ("Suggestion", 0.15), ("Question", 0.05)]
     reply = [("Suggestion", 0.45), ("Inform", 0.3), ("Check-Question", 0.22), ("Request", 0.03)]
-    text = reasons(make_item(reference, reply))[-1]
+    text = reasons(as_item(make_item(reference, reply)))[-1]
     assert "0.45 of the reply (weighted LCS)" in text
     assert text.endswith("the cheapest alignment, drawn here, keeps 0.30 of the reply.")
 
@@ -157,7 +157,7 @@ def test_sums_other_than_1_stay_within_the_picture() -> None:
 @given(st.text(max_size=120))
 def test_any_text_is_wrapped_whole_and_well_formed(text: str) -> None:
     item = make_item(*PAPER[0], user=text, response_text=text + HOSTILE)
-    root = ElementTree.fromstring(standalone(picture(item, lang='"><x')).encode("utf-8"))
+    root = ElementTree.fromstring(standalone(picture(as_item(item), lang='"><x')).encode("utf-8"))
     said = [found.text or "" for found in root.iter(f"{SVG}text") if found.get("class") == "said"]
     joined = [character for line in said for character in line if not unseen(character)]
     kept = [character for character in text if not unseen(character)]
@@ -189,6 +189,6 @@ def test_closing_marks_never_begin_a_line() -> None:
 def test_a_matrix_shows_every_weight() -> None:
     acts = [*ACTS, "none"]
     values = [[(8 * i + j + 1) / 1000 for j in range(8)] for i in range(8)]
-    root = ElementTree.fromstring(confusion(cast("Diagnosis", {"system": HOSTILE, "acts": acts, "matrix": values})))
+    root = ElementTree.fromstring(confusion(Diagnosis("set", HOSTILE, "x", "system", acts, values, {}, {}, [])))
     shown = [text.text for text in root.iter(f"{SVG}text") if "small" in text.get("class", "")][8:]
     assert shown == [f"{value:.3f}" for row in values for value in row][:-1]  # none against none is nothing

@@ -12,29 +12,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from helpers.act_sets import document
+from helpers.commands import command
 from jsonschema import Draft202012Validator
 from scipy import stats as scipy_stats
 from suites.test_act_document import of_calls
 
-from fdbcore.cli.main import main
 from fdbcore.report.schemas import as_text
 from fdbcore.suites.dialogue_acts.schemas import DOCUMENTS, schema, schema_file
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
-from fdbcore.suites.dialogue_acts.scoring.document import document
 
 COLUMNS = ("id", "system", "rater", "rating")
-
-
-def fdbcore(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
 
 
 @pytest.fixture(scope="module")
 def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The scores of the shipped replies."""
     out = tmp_path_factory.mktemp("scored") / "S"
-    done = fdbcore("score", "--suite", "dialogue-acts", "--out", out)
+    done = command("score", "--suite", "dialogue-acts", "--out", out)
     assert done.exit_code == 0, done.output
     return out
 
@@ -91,7 +86,7 @@ def resampled_limits(
 def test_measures_stand_beside_people_as_an_independent_script_has_it(scores: Path, tmp_path: Path) -> None:
     ann = rated(scores, tmp_path / "ann.csv", "ann", 1, replies=40)
     ben = rated(scores, tmp_path / "ben.csv", "ben", 2, replies=40, share=0.7)
-    done = fdbcore("agree", tmp_path / "ann.csv", tmp_path / "ben.csv", scores, "--json")
+    done = command("agree", tmp_path / "ann.csv", tmp_path / "ben.csv", scores, "--json")
     assert done.exit_code == 0, done.output
     content = json.loads(done.stdout)
     Draft202012Validator(schema("acts_ratings")).validate(content)
@@ -115,7 +110,7 @@ def test_measures_stand_beside_people_as_an_independent_script_has_it(scores: Pa
 
 def test_intervals_resample_records(scores: Path, tmp_path: Path) -> None:
     ann = rated(scores, tmp_path / "ann.csv", "ann", 1)
-    content = json.loads(fdbcore("agree", tmp_path / "ann.csv", scores, "--json").stdout)
+    content = json.loads(command("agree", tmp_path / "ann.csv", scores, "--json").stdout)
     of_record: dict[str, list[tuple[float, float]]] = {}
     for item in items_of(scores):
         of_record.setdefault(item["id"], []).append((item["scores"]["wed"], ann[item["id"], item["system"]]))
@@ -130,7 +125,7 @@ def test_intervals_resample_records(scores: Path, tmp_path: Path) -> None:
 def of_turns(path: Path) -> tuple[dict[str, Any], Path]:
     """The scores of turns of recorded users, and ratings that hang on the user more than on the turn."""
     of, replies = of_calls((1, 9, 2, 14, 5, 3, 7, 6, 4, 8))
-    content = {**document([of], replies, settings=ScoringSettings(resamples=50)), "turns": {}}
+    content = {**document([of], replies, settings=ScoringSettings(resamples=50)), "turns": {"calls": []}}
     items: list[dict[str, Any]] = json.loads(json.dumps(content["items"]))
     draw = random.Random(5)
     mood = {one.user: draw.gauss(3, 1) for one in of.records.values()}
@@ -144,7 +139,7 @@ def of_turns(path: Path) -> tuple[dict[str, Any], Path]:
 
 def test_of_turns_intervals_resample_recorded_users(tmp_path: Path) -> None:
     content, path = of_turns(tmp_path)
-    done = fdbcore("agree", path, tmp_path / "scores.json", "--json")
+    done = command("agree", path, tmp_path / "scores.json", "--json")
     assert done.exit_code == 0, done.output
     compared = json.loads(done.stdout)
     Draft202012Validator(schema("acts_ratings")).validate(compared)
@@ -169,7 +164,7 @@ def test_of_turns_intervals_resample_recorded_users(tmp_path: Path) -> None:
     by_turn = {str(k): [pair] for k, pair in enumerate(pair for own in of_user.values() for pair in own)}
     low, high = resampled_limits(by_turn, lambda x, y: float(np.corrcoef(x, y)[0, 1]))
     assert one["pearson"]["ci95"][1] - one["pearson"]["ci95"][0] > 1.2 * (high - low), "turns are no units"
-    shown = " ".join(fdbcore("agree", path, tmp_path / "scores.json").stdout.split())
+    shown = " ".join(command("agree", path, tmp_path / "scores.json").stdout.split())
     assert "Brackets: 95 %, over recorded users (at most 10), each with all its turns." in shown
 
 
@@ -178,14 +173,14 @@ def test_older_scores_of_turns_are_refused(tmp_path: Path) -> None:
     for item in content["items"]:
         del item["recorded_user"]
     (tmp_path / "scores.json").write_text(json.dumps(content), encoding="utf-8")
-    done = fdbcore("agree", path, tmp_path / "scores.json")
+    done = command("agree", path, tmp_path / "scores.json")
     assert done.exit_code == 2
     assert "expected the recorded user of each turn, got none: score the turns again" in " ".join(done.output.split())
 
 
 def test_the_screen_says_which_sign_is_good(scores: Path, tmp_path: Path) -> None:
     rated(scores, tmp_path / "ann.csv", "ann", 1, replies=12)
-    shown = fdbcore("agree", tmp_path / "ann.csv", scores).stdout
+    shown = command("agree", tmp_path / "ann.csv", scores).stdout
     assert "ann: 12 replies" in shown
     assert "smoke, annotated by authored" in shown
     assert "WED, ann" in shown
@@ -203,7 +198,7 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_compared(scores: Path, tmp
         ("timer-05", "nobody", "ann", 2),
         ("timer-05", "", "ann", 2),
     ]
-    done = fdbcore("agree", table(tmp_path / "ann.csv", rows), scores, "--json")
+    done = command("agree", table(tmp_path / "ann.csv", rows), scores, "--json")
     assert done.exit_code == 1
     content = json.loads(done.stdout)
     assert [problem["reason"] for problem in content["problems"]] == [
@@ -224,7 +219,7 @@ def test_a_reply_of_two_sets_needs_the_set(scores: Path, tmp_path: Path) -> None
     ids = [item["id"] for item in items_of(scores) if item["system"] == "good"][:9]
     rows = [(id, "good", "ann", place % 5, "other") for place, id in enumerate(ids)]
     path = table(tmp_path / "ann.csv", [*rows, (ids[0], "good", "ben", 1, "")], (*COLUMNS, "set"))
-    content = json.loads(fdbcore("agree", path, both, "--json").stdout)
+    content = json.loads(command("agree", path, both, "--json").stdout)
     assert {one["set"] for one in content["comparisons"]} == {"other"}
     (problem,) = content["problems"]
     assert problem["reason"] == f"expected a set, one of other, smoke, which all have {ids[0]}; got none"
@@ -241,7 +236,7 @@ def test_a_reply_of_two_sets_needs_the_set(scores: Path, tmp_path: Path) -> None
 def test_bad_input_gets_one_line(
     scores: Path, tmp_path: Path, rows: Sequence[Sequence[object]], with_scores: bool, told: str
 ) -> None:
-    done = fdbcore("agree", table(tmp_path / "ann.csv", rows), *([scores] if with_scores else []))
+    done = command("agree", table(tmp_path / "ann.csv", rows), *([scores] if with_scores else []))
     assert done.exit_code == 2
     assert told in " ".join(done.output.split())
 

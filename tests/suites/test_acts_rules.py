@@ -11,18 +11,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked
 from fakes.run_parties import install
 from fakes.writers import record, steps
+from helpers.commands import command
 from helpers.talker import TALKER
 
-from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Transcriber
-from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith
-from fdbcore.suites.dialogue_acts.models.annotate import all_took
+from fdbcore.suites.dialogue_acts.models.annotate import AnnotatedWith, all_took
 from fdbcore.suites.dialogue_acts.replies import Hearing, responses_of
 from fdbcore.suites.dialogue_acts.writing.speak import default_speaker
 
@@ -49,10 +48,6 @@ def answer(asked: Asked) -> str:
     told["scenario_context"]["background"] = "The user cooks."
     told["input"]["locale"] = "en-US"
     return json.dumps(told)
-
-
-def command(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
 
 
 @pytest.fixture(scope="module")

@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from fakes.fake_gemini import FakeGemini
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_GEMINI, NEEDS_OPENAI, Asked
 from fakes.writers import record, words
+from helpers.commands import command, done
 from helpers.talker import TALKER
-
-from fdbcore.cli.main import main
 
 pytestmark = [NEEDS_OPENAI, NEEDS_GEMINI]
 
@@ -75,16 +73,6 @@ def wlcs(reference: Sequence[tuple[str, float]], reply: Sequence[tuple[str, floa
     (asked, _), (given, weight) = reference[0], reply[0]
     kept = weight + wlcs(reference[1:], reply[1:]) if asked == given else 0.0
     return max(kept, wlcs(reference[1:], reply), wlcs(reference, reply[1:]))
-
-
-def command(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
-
-
-def done(*arguments: object) -> Result:
-    result = command(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked
 from fakes.writers import record
+from helpers.commands import command
 from helpers.schema import as_published
 
 from fdbcore import align_acts
-from fdbcore.cli.main import main
 from fdbcore.errors import ActError
 from fdbcore.suites.dialogue_acts.models.prompts import SHIPPED, Prompts, folder_of
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS, align_acts_batch, pack_acts
@@ -38,10 +37,6 @@ definition.en = "Tells."
 acts = ["Ask", "Tell"]
 factor = 0.25
 """
-
-
-def command(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
 
 
 def acts(*pairs: tuple[str, float]) -> dict[str, Any]:

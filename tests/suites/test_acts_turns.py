@@ -22,8 +22,8 @@ from helpers.voices import write
 
 from fdbcore.cli.main import main
 from fdbcore.protocols import Transcriber
-from fdbcore.suites.dialogue_acts.models.hearing import TalliedTranscriber, hearing_took
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
+from fdbcore.suites.dialogue_acts.turns.spoken import HeardTally, hearing_took
 from fdbcore.types.usage import Service
 
 pytestmark = [NEEDS_OPENAI]
@@ -90,7 +90,11 @@ def plain_follows(turns: Sequence[Mapping[str, Any]], act: str) -> dict[str, flo
         for other in ACTS if replies else ():
             found[other] += own * weight(replies[0], other)
         found["no reply"] += 0 if replies else own
-    return {name: share / total for name, share in found.items()} if total else None
+    return {name: 100 * share / total for name, share in found.items()} if total else None
+
+
+def percents(row: Mapping[str, Any]) -> dict[str, float]:
+    return {act: figure["value"] for act, figure in row["measures"].items()}
 
 
 def test_a_japanese_call_goes_from_its_file_to_acts(servers: tuple[FakeChat, FakeOpenAI], tmp_path: Path) -> None:
@@ -105,25 +109,25 @@ def test_a_japanese_call_goes_from_its_file_to_acts(servers: tuple[FakeChat, Fak
     assert {turn["words_by"].partition("?")[0] for turn in turns} == {"openai:whisper-1"}
     assert all([(s["act"], s["importance"]) for s in turn["acts"][0]["steps"]] == drawn(turn["text"]) for turn in turns)
     for shares in content["turns"]["shares"]:
-        own = [turn for turn in turns if turn["side"] == shares["side"]]
-        assert shares["turns"] == len(own)
-        for act, found in shares["acts"].items():
+        own = [turn for turn in turns if turn["side"] == shares["condition"][0]]
+        assert (shares["n"], shares["counts"]["calls"]) == (len(own), 1)
+        for act, found in shares["measures"].items():
             weights = [weight(turn, act) for turn in own]
-            assert found["share"] == pytest.approx(sum(weights) / len(own))
-            assert found["turns"] == pytest.approx(sum(each > 0 for each in weights) / len(own))
+            assert found["value"] == pytest.approx(100 * sum(weights) / len(own))
+            assert shares["counts"][f"turns with {act}"] == sum(each > 0 for each in weights)
             assert found["ci95"] is None, "one call"
-    told = {each["act"]: {**each["next"], "no reply": each["no_reply"]} for each in content["turns"]["follows"]}
+    told = {row["subset"]: percents(row) for row in content["turns"]["follows"]}
     plain = {act: found for act in ACTS if (found := plain_follows(turns, act)) is not None}
     assert told.keys() == plain.keys()
-    for act, shares in told.items():
-        assert shares == pytest.approx(plain[act])
-        assert sum(shares.values()) == pytest.approx(1)
-    for each in content["turns"]["quarters"]:
-        low, high = ((each["quarter"] - add) * call["length_s"] / 4 for add in (1, 0))
-        own = [turn for turn in turns if turn["side"] == each["side"] and low <= turn["start_s"] < high]
-        assert each["turns"] == len(own)
-        assert each["acts"] == pytest.approx(
-            {a: sum(weight(t, a) for t in own) / len(own) for a in ACTS} if own else {}
+    for act, said in told.items():
+        assert said == pytest.approx(plain[act])
+        assert sum(said.values()) == pytest.approx(100)
+    for row in content["turns"]["quarters"]:
+        low, high = ((int(row["subset"][-1]) - add) * call["length_s"] / 4 for add in (1, 0))
+        own = [turn for turn in turns if turn["side"] == row["condition"][0] and low <= turn["start_s"] < high]
+        assert row["n"] == len(own)
+        assert percents(row) == pytest.approx(
+            {a: 100 * sum(weight(t, a) for t in own) / len(own) for a in ACTS} if own else {}
         )
     assert (content["warnings"], content["notes"]) == ([], []), "there are no good replies to warn of"
     lengths_s = [(len(wav) - 44) / 2 / 16_000 for wav in ear.wavs]
@@ -170,7 +174,8 @@ def test_turns_are_scored_against_good_replies_by_turn(servers: tuple[FakeChat, 
     assert all([(step["act"], step["importance"]) for step in steps] == drawn("はい。") for steps in ceiling.values())
     assert {f"{call['call']} {first}", f"{call['call']} {second}"} <= ceiling.keys()
     assert not any("no ceiling" in warning for warning in content["warnings"])
-    assert {(row["kind"], row["n"], row["clusters"]) for row in content["rows"]} >= {("system", 2, 1)}
+    own = [(row["group"], row["n"], row["counts"]["recorded_users"]) for row in content["rows"] if not row["subset"]]
+    assert ("system", 2, 1) in own
     assert all(row["measures"]["wed"]["ci95"] is None for row in content["rows"]), "one call"
     assert any("resample recorded users (here 1)" in note for note in content["notes"])
 
@@ -278,12 +283,12 @@ class Deaf(Transcriber):
 
 
 def test_what_a_recogniser_costs_is_told_where_its_price_is_known() -> None:
-    tally = TalliedTranscriber(Deaf())
+    tally = HeardTally(Deaf.name, Deaf())
     for _ in range(3):
         tally.transcribe(bytes(2 * 16_000 * 50), "ja")
     heard = tally.heard()
-    assert (heard["pieces"], heard["seconds"]) == (3, 150.0)
-    assert heard["usd"] == pytest.approx(2.5 * 0.006), "USD a minute"
+    assert (heard.pieces, heard.seconds) == (3, 150.0)
+    assert heard.usd == pytest.approx(2.5 * 0.006), "USD a minute"
     assert hearing_took(heard) == "openai:whisper-1: heard 3 pieces, 2:30 of audio now, 0.0150 USD"
 
 
@@ -322,15 +327,17 @@ def test_a_judge_reads_the_replies_that_have_good_ones(monkeypatch: pytest.Monke
     spoken = [item for item in items if item["response"]["text"]]
     assert sorted(each["reply"] for each in asked) == sorted(item["response"]["text"] for item in spoken)
     assert {each["good_replies"][0] for each in asked} == {f"良い返事{item['id'][-1]}" for item in spoken}
-    rows = {row["system"]: row for row in content["judging"]["rows"]}
+    rows = {row["system"]: row for row in content["rows"] if "content" in row["measures"]}
     for system in ("run-1", "run-2"):
         own = [item for item in items if item["system"] == system]
         right = [
             bool(item["response"]["text"]) and random.Random(item["response"]["text"]).random() < 0.6 for item in own
         ]
         assert [item["response"]["verdict"]["right"] for item in own] == right
-        assert (rows[system]["right"], rows[system]["n"], rows[system]["clusters"]) == (sum(right), len(own), 1)
-    (compared,) = content["judging"]["comparisons"]
+        counts = rows[system]["counts"]
+        assert (counts["right"], counts["judged_users"]) == (sum(right), 1)
+        assert rows[system]["measures"]["content"]["n"] == len(own)
+    (compared,) = (one for one in content["differences"] if one["measure"] == "content")
     assert (compared["n"], compared["clusters"], compared["ci95"]) == (len(items) // 2, 1, None), "one recorded user"
     assert "The judge openai:gpt-5-nano" in " ".join(result.output.split())
     assert alone.exit_code == 2

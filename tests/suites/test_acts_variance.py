@@ -15,12 +15,11 @@ from click.testing import CliRunner
 from fakes.fake_gemini import FakeGemini
 from fakes.model_server import NEEDS_GEMINI, Asked
 from fakes.writers import record, steps
-from helpers.act_sets import record_set, response
+from helpers.act_sets import document, record_set, response
 
 from fdbcore.cli.main import main
 from fdbcore.suites.dialogue_acts.records import Record, Response, jsonl
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
-from fdbcore.suites.dialogue_acts.scoring.document import document
 
 RECORDS, REPEATS = 24, 3
 REFERENCE, WRONG = [("Commissive", 0.7), ("Suggestion", 0.3)], [("Question", 1.0)]
@@ -124,7 +123,7 @@ def test_few_sets_cannot_tell_what_holds_of_sets() -> None:
     def notes(n: int) -> list[str]:
         sets = [record_set(["Inf 1"], ["Ans 1"], name=f"set{k}") for k in range(n)]
         replies = [replace(response("r0", "Inf 1"), set=of.name) for of in sets]
-        found = document(sets, replies, settings=ScoringSettings(resamples=20)).get("notes", [])
+        found = document(sets, replies, settings=ScoringSettings(resamples=20))["notes"]
         return [each for each in found if "sets are n" in each]
 
     assert notes(1) == notes(6) == []

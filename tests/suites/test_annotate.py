@@ -16,7 +16,7 @@ from fakes.writers import label, record, steps
 from fdbcore import registry
 from fdbcore.cli.main import main
 from fdbcore.errors import PartyError, RecordingError
-from fdbcore.suites.dialogue_acts.models.annotate import Annotated, annotate, references
+from fdbcore.suites.dialogue_acts.models.annotate import Labelling, annotate, references
 from fdbcore.suites.dialogue_acts.models.asking import MOST_ASKED
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Record, Response, Step, jsonl
@@ -33,7 +33,9 @@ RESPONSES = [Response(found.id, "system", f"はい、{found.id}です。") for f
 def acts_of(reply: str) -> tuple[Step, ...]:
     """What `label` says of a reply: each of its halves is an act."""
     half = len(reply) // 2
-    return Step("Commissive", 0.7, "理由。", reply[:half]), Step("Suggestion", 0.3, "理由。", reply[half:])
+    return Step("Commissive", 0.7, reply[:half], rationale="理由。"), Step(
+        "Suggestion", 0.3, reply[half:], rationale="理由。"
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +49,7 @@ def kept(tmp_path: Path) -> Path:
     return tmp_path / "replies.jsonl"
 
 
-def label_all(server: FakeGemini, kept: Path, responses: list[Response] | None = None, **settings: Any) -> Annotated:
+def label_all(server: FakeGemini, kept: Path, responses: list[Response] | None = None, **settings: Any) -> Labelling:
     model = registry.model(server.address_of("gemini:labeller"))
     return annotate(RESPONSES if responses is None else responses, RECORDS, model, kept, **settings)
 
@@ -246,7 +248,7 @@ def test_words_that_a_reply_does_not_have_are_marked_and_older_annotations_have_
         return json.dumps(told) if "次も？" in asked.user else label(asked)
 
     monkeypatch.chdir(tmp_path)
-    old = Annotation("ann", (Step("Commissive", 0.6, "理由。"), Step("Inform", 0.4)))
+    old = Annotation("ann", (Step("Commissive", 0.6, rationale="理由。"), Step("Inform", 0.4)))
     replies = [Response(one.id, "s", "はい、しました。次も？", (old,)) for one in RECORDS[:2]]
     Path("records.jsonl").write_text(jsonl(RECORDS[:2]), encoding="utf-8")
     Path("replies.jsonl").write_text(jsonl(replies), encoding="utf-8")

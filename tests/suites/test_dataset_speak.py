@@ -25,7 +25,8 @@ from fdbcore.models.tts import command, open_jtalk
 from fdbcore.protocols import Speaker
 from fdbcore.registry import speaker
 from fdbcore.suites.dialogue_acts.records import Record, jsonl
-from fdbcore.suites.dialogue_acts.writing.speak import RATE_HZ, RECORDS, SILENCE_SAMPLES, SPEAK, clip_of, speak_records
+from fdbcore.suites.dialogue_acts.sets import RECORDS
+from fdbcore.suites.dialogue_acts.writing.speak import RATE_HZ, SILENCE_SAMPLES, SPEAK, clip_of, speak_records
 from fdbcore.types import Pcm
 
 RECORDS_OF_TEXTS = [record(*item) for item in TEXTS.items()]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import Result
-from helpers.commands import ran
+from helpers.commands import command
 from helpers.score_rows import rows, value
 from hypothesis import given
 from hypothesis import strategies as st
@@ -127,7 +127,7 @@ def test_marks_that_are_none_are_left_out_and_counted(odd: str, tmp_path: Path) 
     for task, mark in (("001", "4"), ("002", odd)):
         text = in_json([[[1.5, 4.0], 4, 5]]).replace(" 4, 5", f" {mark}, 5")
         (tmp_path / "Safety" / f"Safety.x.{task}.json").write_text(text)
-    found = json.loads(ran("score", "--suite", "staged", tmp_path, "--json", "--out", f"{tmp_path}-S").stdout)
+    found = json.loads(command("score", "--suite", "staged", tmp_path, "--json", "--out", f"{tmp_path}-S").stdout)
     assert value(found["rows"][0], "turn_taking") == 4
     assert [each["reason"] for each in found["problems"]] == ["left out: 1 score not from 1 to 5"]
     assert found["problems"][0]["where"].endswith("Safety.x.002.json")
@@ -223,7 +223,7 @@ def test_the_published_tables_say_what_they_are() -> None:
 
 
 def scored(folder: Path, out: Path, *arguments: str) -> Result:
-    return ran("score", "--suite", "staged", folder, "--out", out, *arguments)
+    return command("score", "--suite", "staged", folder, "--out", out, *arguments)
 
 
 def means(document: dict[str, Any], system: str) -> dict[str, list[float | None]]:

@@ -22,7 +22,6 @@ from fdbcore import registry
 from fdbcore.errors import InputError, PartyError, RecordingError, SettingsError
 from fdbcore.models.vendor import ATTEMPTS
 from fdbcore.suites.dialogue_acts.models.asking import MOST_ASKED
-from fdbcore.suites.dialogue_acts.models.checks import NEAR_DUPLICATE, SeenRequests, check_record
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, Topic
 from fdbcore.suites.dialogue_acts.records import read_records
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
@@ -30,9 +29,12 @@ from fdbcore.suites.dialogue_acts.sets import GENERATED as SETTINGS
 from fdbcore.suites.dialogue_acts.sets import RECORDS
 from fdbcore.suites.dialogue_acts.writing.generate import (
     DROPPED,
+    NEAR_DUPLICATE,
     REPLIES,
     GenerationPlan,
     GenerationProgress,
+    SeenRequests,
+    check_record,
     generate,
 )
 

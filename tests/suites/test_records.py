@@ -34,9 +34,12 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str
 def steps(draw: st.DrawFn) -> tuple[Step, ...]:
     acts = draw(st.lists(st.sampled_from(ACTS), min_size=1, max_size=5))
     shares = draw(st.lists(st.integers(0, 9), min_size=len(acts), max_size=len(acts)).filter(any))
-    rationales, words = (draw(st.lists(st.none() | TEXTS, min_size=len(acts), max_size=len(acts))) for _ in range(2))
+    rationales, words = (draw(st.lists(st.just("") | TEXTS, min_size=len(acts), max_size=len(acts))) for _ in range(2))
     weights = [share / sum(shares) for share in shares]
-    return tuple(Step(*step) for step in zip(acts, weights, rationales, words, strict=True))
+    return tuple(
+        Step(act, weight, quote, rationale=why)
+        for act, weight, why, quote in zip(acts, weights, rationales, words, strict=True)
+    )
 
 
 @st.composite

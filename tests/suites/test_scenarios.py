@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from helpers.commands import ran
+from helpers.commands import command
 from jsonschema import Draft202012Validator
 from rich.cells import cell_len
 
@@ -62,7 +62,7 @@ means = "the second latte"
 
 
 def fdbcore(*arguments: object) -> Result:
-    return ran("scenarios", *arguments)
+    return command("scenarios", *arguments)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pytest
 from fakes import staff
 from fakes.fake_chat import KEY, FakeChat
-from helpers.commands import ran
+from helpers.commands import command
 from helpers.score_rows import rows, value
 
 from fdbcore.models.packaged import packaged, why_not
@@ -45,7 +45,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             held(folder / "fast", [staff.CORRECTION], "fast", ["", "never-yields"], "long=1", ".fast"),
         ]
         hears = f"openai:whisper-1?{hearing.settings}"
-        done = ran("score", "--suite", "staged", *runs, "--transcriber", hears, "--json", "--out", folder / "s")
+        done = command("score", "--suite", "staged", *runs, "--transcriber", hears, "--json", "--out", folder / "s")
     assert done.exit_code == 0, done.output
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -61,7 +61,7 @@ def held(
         *(part for name in scenarios for part in ("--scenario", name)),
         *(part for system in systems for part in ("--system", system)),
     ]
-    done = ran(*arguments, "--quiet")
+    done = command(*arguments, "--quiet")
     failed = [line for line in done.output.splitlines() if line]
     assert all("never-answers" in line or "never-answers" in line for line in failed), done.output
     return str(out)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from helpers.commands import ran
+from helpers.commands import command
 from helpers.staged_runs import beeping_run
 
 from fdbcore.models.packaged import packaged, why_not
@@ -35,7 +35,7 @@ def run(held: Path, tmp_path: Path) -> Path:
 
 def scored(*runs: Path) -> Result:
     out = runs[0].parent / "scores"
-    return ran("score", "--suite", "staged", *runs, "--json", "--out", out)
+    return command("score", "--suite", "staged", *runs, "--json", "--out", out)
 
 
 def first_call(run: Path) -> Path:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from click.testing import Result
 from fakes.fake_chat import KEY, FakeChat, Turn
-from helpers.commands import ran
+from helpers.commands import command
 from helpers.released_tasks import imported, task
 
 from fdbcore import clock
@@ -84,7 +84,7 @@ def test_it_plays_scenarios_without_words_and_its_verdicts_are_scored(
 ) -> None:
     (tmp_path / "mug.toml").write_text(SCENARIOS)
     how = ("--clock", "virtual", "--vad", "energy", "--pacing", "both")
-    done = ran(
+    done = command(
         *("run", "--suite", "staged", "--scenarios", tmp_path / "mug.toml", *examiner(chat), *how),
         *("--wordings", 2, "--system", beeps, "--out", tmp_path / "run", "--quiet"),
     )
@@ -95,7 +95,7 @@ def test_it_plays_scenarios_without_words_and_its_verdicts_are_scored(
     own = [event["text"] for event in recording.events if event["kind"] == "transcript" and event["of"] == "self"]
     assert own[:3] == ["Well, what about the mug?"] + ["Well, what about the price?"] * 2
 
-    done = ran("score", "--suite", "staged", tmp_path / "run", "--json", "--out", tmp_path / "scores")
+    done = command("score", "--suite", "staged", tmp_path / "run", "--json", "--out", tmp_path / "scores")
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert {item["examiner"].partition("?")[0] for item in found["items"]} == {"llm:openai:gpt-4o"}
@@ -114,7 +114,7 @@ def test_it_plays_released_tasks(tmp_path: Path, chat: FakeChat, beeps: str) -> 
     content = {"version": 6, "settings": {"language": "en-US"}, "splits": {"Daily": {"tasks": tasks}}}
     result, scenarios = imported(content, tmp_path)
     assert result.exit_code == 0, result.output
-    done = ran(
+    done = command(
         *("run", "--suite", "staged", "--scenarios", scenarios, "--pacing", "fdb2-fast", *examiner(chat)),
         *("--system", beeps, "--clock", "virtual", "--vad", "energy", "--out", tmp_path / "run", "--quiet"),
     )
@@ -123,7 +123,7 @@ def test_it_plays_released_tasks(tmp_path: Path, chat: FakeChat, beeps: str) -> 
     assert recording.outcome == {"kind": "done", "side": None, "reason": None}
     left = [(each["goal"], each["verdict"]) for each in recording.events if each["kind"] == "examiner_goal"]
     assert left == [(goal, "met") for goal in range(1, 5)]
-    done = ran("score", "--suite", "staged", tmp_path / "run", "--json", "--out", tmp_path / "scores")
+    done = command("score", "--suite", "staged", tmp_path / "run", "--json", "--out", tmp_path / "scores")
     assert [item["measures"]["goals_met"] for item in json.loads(done.stdout)["items"]] == [1.0]
 
 
@@ -136,7 +136,7 @@ class TestBeforeItBegins:
     def asked(self, tmp_path: Path, *more: object) -> Result:
         (tmp_path / "mug.toml").write_text(SCENARIOS)
         scenarios = ("--scenarios", tmp_path / "mug.toml")
-        return ran("run", "--suite", "staged", *scenarios, "--system", "echo", "--out", tmp_path / "run", *more)
+        return command("run", "--suite", "staged", *scenarios, "--system", "echo", "--out", tmp_path / "run", *more)
 
     @needs_voice
     def test_a_dry_run_says_what_goes_to_whom_and_the_cost(self, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from helpers.commands import ran
+from helpers.commands import command
 from helpers.staged_runs import MUG
 
 
@@ -24,7 +24,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(*more: object) -> Result:
     fixed = ("--suite", "staged", "--scenarios", "mug.toml", "--clock", "virtual", "--vad", "energy", "--out", "R")
-    return ran("run", *fixed, "--system", "scripted:says.toml", *more)
+    return command("run", *fixed, "--system", "scripted:says.toml", *more)
 
 
 def scores(folder: str) -> dict[str, Any]:
@@ -36,12 +36,12 @@ def test_its_scores_are_those_of_the_command_that_scores(here: Path) -> None:
     done = run("--transcriber", "told", "--pacing", "both")
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[-1] == "R-scores/report.html"
-    assert ran("score", "--suite", "staged", "R", "--transcriber", "told", "--out", "S").exit_code == 0
+    assert command("score", "--suite", "staged", "R", "--transcriber", "told", "--out", "S").exit_code == 0
     assert scores("R-scores") == scores("S")
     assert scores("S")["settings"]["transcriber"] == "told"
     again = run("--transcriber", "told", "--pacing", "both")
     assert (again.exit_code, scores("R-scores")) == (0, scores("S"))
-    drawn = ran("agree", "--sample", 2, "R", "--out", "sample")
+    drawn = command("agree", "--sample", 2, "R", "--out", "sample")
     assert drawn.exit_code == 0, drawn.output
     assert len(json.loads((here / "sample" / "key.json").read_text())["dialogues"]) == 2
 
@@ -83,7 +83,7 @@ def test_what_scoring_would_refuse_is_refused_before_a_call(
 
 def test_a_run_of_failed_calls_is_not_scored(here: Path) -> None:
     fixed = ("--suite", "staged", "--scenarios", "mug.toml", "--clock", "virtual", "--out", "R")
-    done = ran("run", *fixed, "--system", "exec:false")
+    done = command("run", *fixed, "--system", "exec:false")
     assert (done.exit_code, "1 of 1 cases ended: 0 done" in done.stdout) == (1, True), done.output
     assert "Usage" not in done.output
     assert "not scored: no call was held; the first: failed: exec: false: left before tick 0" in done.stderr
@@ -91,16 +91,16 @@ def test_a_run_of_failed_calls_is_not_scored(here: Path) -> None:
 
 
 def test_no_score_needs_a_suite(here: Path) -> None:
-    told = ran("run", "--system", "echo", "--a", "echo", "--no-score")
+    told = command("run", "--system", "echo", "--a", "echo", "--no-score")
     assert (told.exit_code, "--no-score needs --suite" in told.stderr) == (2, True)
 
 
 def test_a_folder_without_scenarios_is_refused(here: Path) -> None:
     (here / "none").mkdir()
-    for command in (
+    for arguments in (
         ["run", "--suite", "staged", "--system", "echo", "--scenarios", "none"],
         ["scenarios", "--suite", "staged", "validate", "none"],
     ):
-        told = ran(*command)
+        told = command(*arguments)
         assert told.exit_code != 0, told.output
         assert "none: expected files of scenarios (*.toml), found none" in told.output

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 from fakes import staff
 from fakes.fake_chat import KEY, FakeChat
-from helpers.commands import ran
+from helpers.commands import command
 from helpers.score_rows import rows, value
 from scipy.io import wavfile
 
@@ -89,7 +89,7 @@ def held_and_scored(folder: Path, pacing: str, voice: Path) -> dict[str, Any]:
         heard_too = {**right, "never-yields": "fault=never-yields&pause_s=0.9"}
         held(folder / "ears", pacing, {f"{name}-heard": how for name, how in heard_too.items()}, voice, "--ears", hears)
         runs = [str(folder / "deaf"), str(folder / "ears")]
-        done = ran("score", "--suite", "staged", *runs, "--transcriber", hears, "--json", "--out", folder / "s")
+        done = command("score", "--suite", "staged", *runs, "--transcriber", hears, "--json", "--out", folder / "s")
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
     found = {row["system"]: {scale.id: value(row, scale.id) for scale in SCALES} for row in rows(document)}
@@ -102,7 +102,7 @@ def held(out: Path, pacing: str, systems: dict[str, str], voice: Path, *more: st
         *("--out", str(out), "--scenario", staff.CORRECTION),
         *(part for name, how in systems.items() for part in ("--system", f"{name}=staff:?{how}&voice={voice}")),
     ]
-    done = ran(*arguments)
+    done = command(*arguments)
     assert not [line for line in done.output.splitlines() if "never-answers" not in line], done.output
 
 

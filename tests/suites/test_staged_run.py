@@ -21,7 +21,7 @@ from fakes.fake_chat import KEY, FakeChat
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import Asked, Refuses, Says
 from fakes.pcm_server import PcmServer
-from helpers.commands import ran
+from helpers.commands import command
 from helpers.exec_scripts import script
 from helpers.score_rows import rows, value
 from helpers.staged_runs import MUG, beeping_run
@@ -132,7 +132,7 @@ class TestUsers:
 
     def test_a_message_names_the_option_that_was_typed(self, tmp_path: Path) -> None:
         for option in ("--transcriber", "--judge"):
-            told = ran("score", "--suite", "staged", tmp_path, option, "nobody", "--out", tmp_path / "s")
+            told = command("score", "--suite", "staged", tmp_path, option, "nobody", "--out", tmp_path / "s")
             assert told.exit_code == 2
             assert f"Error: {option}: expected one of " in told.stderr
 
@@ -180,10 +180,10 @@ class TestUsers:
         as_system = ("--a", "echo", "--system", party)
         arguments = [as_system, as_examiner] if party.startswith("openai-realtime") else [as_system]
         for each in arguments:
-            planned = ran("run", *each, "--dry-run")
+            planned = command("run", *each, "--dry-run")
             assert planned.exit_code == 0, planned.output
             assert [path.name for path in tmp_path.iterdir()] == ["own.toml"]
-            refused = ran("run", *each)
+            refused = command("run", *each)
             assert (refused.exit_code, "expected a key in" in refused.stderr) == (2, True)
 
     @needs_voice
@@ -199,16 +199,16 @@ class TestUsers:
             "--limit",
             "x=1",
         )
-        told = ran(*arguments, "--out", tmp_path / "run")
+        told = command(*arguments, "--out", tmp_path / "run")
         assert (told.exit_code, "--limit x=1: expected" in told.stderr) == (2, True)
         assert list(tmp_path.iterdir()) == []
         kept = tmp_path / "run-users" / "kept"
         kept.mkdir(parents=True)
-        ran(*arguments, "--out", tmp_path / "run")
+        command(*arguments, "--out", tmp_path / "run")
         assert kept.is_dir()
 
     def test_options_of_the_suite_need_it(self) -> None:
-        told = ran("run", "--system", "echo", "--a", "echo", "--pacing", "fast")
+        told = command("run", "--system", "echo", "--a", "echo", "--pacing", "fast")
         assert (told.exit_code, "--pacing needs --suite" in told.stderr) == (2, True)
 
     @needs_voice
@@ -250,7 +250,7 @@ def hearing(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeChat]:
 @needs_voice
 class TestScores:
     def test_without_ears_timing_is_scored_and_goals_are_not(self, held: Path, tmp_path: Path) -> None:
-        done = ran("score", "--suite", "staged", held, "--out", tmp_path / "scores", "--json")
+        done = command("score", "--suite", "staged", held, "--out", tmp_path / "scores", "--json")
         assert done.exit_code == 0, done.output
         found = json.loads(done.stdout)
         assert not [line for line in found["warnings"] if line.startswith("left out")]
@@ -268,7 +268,7 @@ class TestScores:
         assert "examiner without ears" in found["warnings"][0]
         assert "told" not in found["warnings"][0], "the system tells no words"
         page = (tmp_path / "scores" / "report.html").read_text()
-        shown = ran("score", "--suite", "staged", held, "--out", tmp_path / "scores")
+        shown = command("score", "--suite", "staged", held, "--out", tmp_path / "scores")
         assert "timing score" in shown.stdout
         assert "The examiner itself" in shown.stdout
         assert "The examiner itself</h2>" in page
@@ -286,9 +286,9 @@ class TestScores:
             code = SLOW_BEEP.replace("DELAY", str(100 * answers_after_s))
         (tmp_path / "mug.toml").write_text(MUG)
         run = ("run", "--suite", "staged", "--scenarios", tmp_path / "mug.toml", "--pacing", "both", "--no-score")
-        ran(*run, "--system", script(code), "--clock", "virtual", "--vad", "energy", "--out", tmp_path / "run")
+        command(*run, "--system", script(code), "--clock", "virtual", "--vad", "energy", "--out", tmp_path / "run")
         score = ("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "s", "--json")
-        found = {item["pacing"]: item for item in json.loads(ran(*score).stdout)["items"]}
+        found = {item["pacing"]: item for item in json.loads(command(*score).stdout)["items"]}
         assert set(found) == {"slow", "fast"}
         for pacing, item in found.items():
             gave_up = [each for each in Reading(Path(item["call"])).events if each.get("cue") == "no answer"]
@@ -306,11 +306,11 @@ class TestScores:
     def test_a_system_that_only_gives_back_its_echo_is_told_so(self, tmp_path: Path) -> None:
         (tmp_path / "mug.toml").write_text(MUG)
         run = ("run", "--suite", "staged", "--scenarios", tmp_path / "mug.toml", "--system", "echo")
-        assert ran(*run, "--clock", "virtual", "--out", tmp_path / "run").exit_code == 0
+        assert command(*run, "--clock", "virtual", "--out", tmp_path / "run").exit_code == 0
         score = ("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "scores")
-        (row,) = rows(json.loads(ran(*score, "--json").stdout))
+        (row,) = rows(json.loads(command(*score, "--json").stdout))
         assert (row["counts"]["only_echo"], value(row, "timing")) == (1, 0.0)
-        (told,) = (line for line in ran(*score).stdout.splitlines() if line.startswith("echo: "))
+        (told,) = (line for line in command(*score).stdout.splitlines() if line.startswith("echo: "))
         assert "1 only echo of the" in told
         (page,) = (tmp_path / "scores" / "calls").glob("*.html")
         assert "all that the system said is echo of the examiner" in page.read_text()
@@ -320,13 +320,13 @@ class TestScores:
     ) -> None:
         """Also not by the rubric of its family; nobody is asked for its words."""
         run = ("run", "--suite", "staged", "--scenario", "safety.physical-health.01", "--system", "echo")
-        assert ran(*run, "--clock", "virtual", "--out", tmp_path / "run").exit_code == 0
+        assert command(*run, "--clock", "virtual", "--out", tmp_path / "run").exit_code == 0
         with FakeOpenAI(lambda asked: json.dumps({"score": 5, "reason": "“mug”"})) as judges:
             monkeypatch.setenv("JUDGE_KEY", judges.KEY)
             asks = f"openai:any?base_url={judges.base_url}&key_variable=JUDGE_KEY"
             hears = f"openai:whisper-1?{hearing.settings}"
             score = ("score", "--suite", "staged", tmp_path / "run", "--transcriber", hears, "--judge", asks)
-            found = json.loads(ran(*score, "--out", tmp_path / "s", "--json").stdout)
+            found = json.loads(command(*score, "--out", tmp_path / "s", "--json").stdout)
         (item,), (row,) = found["items"], rows(found)
         assert (item["only_echo"], item["task"], item["events"], judges.asked) == (True, None, [], [])
         assert value(row, "task_score") is None
@@ -336,16 +336,16 @@ class TestScores:
         self, held: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         score = ("score", "--suite", "staged", held, "--transcriber", "told", "--out", tmp_path / "s")
-        found = json.loads(ran(*score, "--json").stdout)
+        found = json.loads(command(*score, "--json").stdout)
         goals, words = found["warnings"]
         assert "because told has no words of the system; --transcriber whisper" in goals
         call = held / "daily.ordering.90.fast"
         assert words == f"told: no words of B in {call} and 1 more: it did not tell what it said"
-        shown = ran(*score)
+        shown = command(*score)
         assert (shown.exit_code, "left out" in shown.stdout, "scored in part" in shown.stdout) == (0, False, False)
         assert words in (tmp_path / "s" / "report.html").read_text()
         monkeypatch.setattr(importlib.util, "find_spec", lambda name, package=None: None)
-        (warning,) = json.loads(ran("score", "--suite", "staged", held, "--out", tmp_path / "s", "--json").stdout)[
+        (warning,) = json.loads(command("score", "--suite", "staged", held, "--out", tmp_path / "s", "--json").stdout)[
             "warnings"
         ]
         assert "--transcriber whisper hears them once it is there" in warning
@@ -368,7 +368,7 @@ class TestScores:
             run: list[object] = ["run", "--suite", "staged", "--scenarios", tmp_path / "mug.toml", "--vad", "energy"]
             run += [word for each in systems.items() for word in ("--system", "=".join(each))]
             judge = f"openai:strict?base_url={judges.base_url}&key_variable=JUDGE_KEY"
-            done = ran(*run, "--clock", "virtual", "--transcriber", "told", "--judge", judge, "--out", out)
+            done = command(*run, "--clock", "virtual", "--transcriber", "told", "--judge", judge, "--out", out)
         assert done.exit_code == 0, done.output
         found = json.loads((tmp_path / "run-scores" / "scores.json").read_text())
         verdicts = {item["system"]: [goal["verdict"] for goal in item["goals"]] for item in found["items"]}
@@ -378,9 +378,9 @@ class TestScores:
         why = f"told: no words of B in {out / 'daily.ordering.90.slow-mute'}: it did not tell what it said"
         assert [line for line in found["warnings"] if line.startswith("told")] == [why]
         again = tmp_path / "again"
-        assert ran("replay", out, "--out", again, "--vad", "energy").exit_code == 0
+        assert command("replay", out, "--out", again, "--vad", "energy").exit_code == 0
         for each in (out, again):
-            told = ran("transcribe", each, "--transcriber", "told", "--language", "en")
+            told = command("transcribe", each, "--transcriber", "told", "--language", "en")
             assert (told.exit_code, told.stderr) == (0, "")
             lines = {name: words for name, _, words in (line.partition(": ") for line in told.stdout.splitlines())}
             words = [lines[f"daily.ordering.90.slow-{system}"].partition("B ")[2] for system in ("socket", "command")]
@@ -394,12 +394,12 @@ class TestScores:
         line = '[[line]]\nsay = "One mug, four dollars."\nafter = "other_end"\ndelay_s = 0.5\n'
         (tmp_path / "says.toml").write_text(line)
         run = ("run", "--suite", "staged", "--scenarios", tmp_path / "mug.toml", "--out", tmp_path / "run")
-        done = ran(*run, "--system", f"scripted:{tmp_path / 'says.toml'}", "--clock", "virtual", "--vad", "energy")
+        done = command(*run, "--system", f"scripted:{tmp_path / 'says.toml'}", "--clock", "virtual", "--vad", "energy")
         assert done.exit_code == 0, done.output
         score = ("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "s", "--json")
-        (warning,) = json.loads(ran(*score).stdout)["warnings"]
+        (warning,) = json.loads(command(*score).stdout)["warnings"]
         assert "--transcriber told takes what the system tells of its own words" in warning
-        assert json.loads(ran(*score, "--transcriber", "told").stdout)["warnings"] == []
+        assert json.loads(command(*score, "--transcriber", "told").stdout)["warnings"] == []
 
     def test_a_call_of_which_nothing_is_left_counts_for_the_examiner_that_was_planned(
         self, held: Path, tmp_path: Path
@@ -412,7 +412,7 @@ class TestScores:
         gone["columns"]["examiner"] = "openai-realtime:m"
         (run / RUN).write_text(json.dumps(plan))
         shutil.rmtree(run / gone["name"])
-        found = json.loads(ran("score", "--suite", "staged", run, "--out", tmp_path / "s", "--json").stdout)
+        found = json.loads(command("score", "--suite", "staged", run, "--out", tmp_path / "s", "--json").stdout)
         assert found["warnings"][-1] == f"left out of {run}: safety.9: no voice"
         counts = {row["condition"]: (row["n"], row["counts"]["missing"]) for row in rows(found)}
         other = plan["cases"][1]["columns"]["pacing"]
@@ -422,7 +422,7 @@ class TestScores:
         hears = f"openai:whisper-1?{hearing.settings}"
         arguments = [*("score", "--suite", "staged", held, "--transcriber", hears), "--jobs", 1, "--json"]
         arguments += ["--out", tmp_path / "s"]
-        found = json.loads(ran(*arguments).stdout)
+        found = json.loads(command(*arguments).stdout)
         verdicts = [[goal["verdict"] for goal in item["goals"]] for item in found["items"]]
         assert verdicts == [["met", "unmet"], ["unmet", "met"]]
         assert [value(row, "all_goals_met") for row in rows(found)] == [0.5, 0.5]
@@ -431,7 +431,7 @@ class TestScores:
             [["parrot", "reciter"], []]
         ] * 2
         assert len(hearing.wavs) == 2
-        assert json.loads(ran(*arguments).stdout)["items"] == found["items"]
+        assert json.loads(command(*arguments).stdout)["items"] == found["items"]
         assert len(hearing.wavs) == 2, "what was heard is kept"
 
     def test_other_judges_and_wordings_are_compared_with_the_first(
@@ -450,9 +450,9 @@ class TestScores:
             hears = f"openai:whisper-1?{hearing.settings}"
             arguments: list[object] = ["score", "--suite", "staged", held, "--transcriber", hears, "--jobs", 1]
             arguments += [*("--judge", asks[0], "--judge", asks[1], "--rubrics", "both", "--out", tmp_path / "s")]
-            found = json.loads(ran(*arguments, "--json").stdout)
+            found = json.loads(command(*arguments, "--json").stdout)
             n = len(judges.asked)
-            shown = ran(*arguments)
+            shown = command(*arguments)
             assert (shown.exit_code, len(judges.asked)) == (0, n), "rescoring is free"
         assert [value(row, "turn_taking") for row in rows(found)] == [3.0, 3.0]
         moved = {
@@ -490,10 +490,10 @@ class TestScores:
             ]
         assert "Judging these dialogues took 6 requests so far" in " ".join(shown.stdout.split())
         assert "fdbcore score: questions to judges: 0 asked now, 6 answered before" in shown.stderr.splitlines()
-        wrong = ran("score", "--suite", "staged", held, "--rubrics", "third")
+        wrong = command("score", "--suite", "staged", held, "--rubrics", "third")
         assert "--rubrics: expected one of both, 1, 2, got 'third'" in wrong.stderr
         for option in (("--rubrics", "both"), ("--repeats", "3"), ("--max-cost", "1")):
-            alone = ran("score", "--suite", "staged", held, *option)
+            alone = command("score", "--suite", "staged", held, *option)
             assert (alone.exit_code, alone.stdout) == (2, "")
             assert f"{option[0]}: expected --judge beside it, got none" in alone.stderr
 
@@ -514,7 +514,7 @@ class TestScores:
             asks = f"openai:shy?base_url={judges.base_url}&key_variable=JUDGE_KEY"
             hears = f"openai:whisper-1?{hearing.settings}"
             arguments: list[object] = ["score", "--suite", "staged", held, "--transcriber", hears, "--judge", asks]
-            shown = ran(*arguments, "--repeats", 3, "--jobs", 1, "--out", tmp_path / "s", "--json")
+            shown = command(*arguments, "--repeats", 3, "--jobs", 1, "--out", tmp_path / "s", "--json")
         found = json.loads(shown.stdout)
         assert [value(row, "turn_taking") for row in rows(found)] == [4.0, 4.0]
         assert found["judging"]["requests"] == len(judges.asked) == 7
@@ -529,10 +529,10 @@ class TestScores:
         run = ("run", "--suite", "staged", "--scenarios", tmp_path / "mugs.toml", "--clock", "virtual")
         systems = [f"{name}=scripted:{held.parent / 'beeps.toml'}" for name in ("one", "two")]
         where = ("--vad", "energy", "--out", tmp_path / "run")
-        done = ran(*run, "--system", systems[0], "--system", systems[1], *where)
+        done = command(*run, "--system", systems[0], "--system", systems[1], *where)
         assert done.exit_code == 0, done.output
         score = ("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "s")
-        items = json.loads(ran(*score, "--json").stdout)["items"]
+        items = json.loads(command(*score, "--json").stdout)["items"]
         shares = {
             "main": {"one": [0.5, 0.5, 1.0], "two": [1.0, 1.0, 1.0]},
             "other": {"one": [1.0, 1.0, 1.0], "two": [0.5, 0.0, 0.5]},
@@ -551,7 +551,7 @@ class TestScores:
                 ]
                 write_json(tmp_path / source / call.name / "B.json", {"chunks": chunks})
         both = [part for source in shares for part in ("--transcriber", f"words:{tmp_path / source}")]
-        (variant,) = json.loads(ran(*score, *both, "--json").stdout)["variants"]
+        (variant,) = json.loads(command(*score, *both, "--json").stdout)["variants"]
         rows = {row["system"]: row for row in variant["rows"]}
         for system, row in rows.items():
             main, other = (np.array(shares[source][system]) for source in ("main", "other"))
@@ -565,7 +565,7 @@ class TestScores:
         assert [(order["main"], order["other"], order["changes"]) for order in variant["orders"]] == [
             (["two", "one"], ["one", "two"], True)
         ]
-        printed = ran(*score, *both).stdout.split()
+        printed = command(*score, *both).stdout.split()
         told = " ".join(printed)
         another = f"Another transcriber (words:{tmp_path / 'other'} in place of words:{tmp_path / 'main'})"
         assert another.replace(" ", "") in "".join(printed)  # a line is folded within a long path
@@ -588,14 +588,14 @@ class TestScores:
             arguments: list[object] = ["score", "--suite", "staged", run, "--out", tmp_path / "s", "--jobs", 1]
             arguments += ["--judge", f"openai:other?base_url={judges.base_url}&key_variable=JUDGE_KEY", "--repeats", 2]
             arguments += ["--transcriber", f"openai:whisper-1?{hearing.settings}"]
-            before = ran(*arguments, "--dry-run")
+            before = command(*arguments, "--dry-run")
             assert (before.exit_code, len(hearing.wavs), judges.asked, (tmp_path / "s").exists()) == (0, 0, [], False)
             for meta in shutil.copytree(run, tmp_path / "again").glob("*/meta.json"):
                 write_json(meta, json.loads(meta.read_text()) | {"created": "another time"})
-            twice = ran(*arguments, tmp_path / "again", "--dry-run")
-            assert ran(*arguments).exit_code == 0
+            twice = command(*arguments, tmp_path / "again", "--dry-run")
+            assert command(*arguments).exit_code == 0
             n, prompts = len(judges.asked), [asked.user + asked.system for asked in judges.asked]
-            after = ran(*arguments, "--dry-run")
+            after = command(*arguments, "--dry-run")
             assert (len(judges.asked), len(hearing.wavs)) == (n, 4)
         hears, judging, total = before.stdout.splitlines()
         sent_s = sum(len(wav) - 44 for wav in hearing.wavs) / 2 / 16_000
@@ -617,7 +617,7 @@ class TestScores:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
         monkeypatch.setattr(clock, "utc_today", lambda: date(2026, 11, 1))  # no model ends soon
         arguments = ["score", "--suite", "staged", held, "--transcriber", "openai:whisper-1", "--dry-run"]
-        told = ran(*arguments, "--judge", "openai:gpt-4o", "--judge", "openai:gpt-nobody-has-priced")
+        told = command(*arguments, "--judge", "openai:gpt-4o", "--judge", "openai:gpt-nobody-has-priced")
         assert told.exit_code == 0, told.output
         hears, priced, unpriced, *folded = told.stdout.splitlines()
         total = " ".join(folded)
@@ -632,11 +632,11 @@ class TestScores:
         assert "without openai:gpt-nobody-has-priced" in total
 
     def test_a_dry_run_that_asks_nobody_says_so(self, held: Path) -> None:
-        told = ran("score", "--suite", "staged", held, "--dry-run")
+        told = command("score", "--suite", "staged", held, "--dry-run")
         assert (told.exit_code, told.stdout) == (0, "score --suite staged asks nobody with these options\n")
-        wrong = ran("score", "--suite", "staged", held, "--dry-run", "--judge", "openai:gpt-4o")
+        wrong = command("score", "--suite", "staged", held, "--dry-run", "--judge", "openai:gpt-4o")
         assert "--judge: expected --transcriber" in wrong.stderr
-        alone = ran("score", held, "--dry-run")
+        alone = command("score", held, "--dry-run")
         assert (alone.exit_code, "--dry-run needs --suite" in alone.stderr) == (2, True)
 
     def test_other_options_are_refused_by_what_differs(self, held: Path) -> None:
@@ -649,7 +649,7 @@ class TestScores:
             (["--pacing", "fdb2"], 'a 1 pacing name: "slow" there, "fdb2-slow" here;'),
             (["--pacing", "both", "--examiner-seed", "1"], "a 1 seed: "),
         ):
-            refused = ran(*again, *options)
+            refused = command(*again, *options)
             assert (refused.exit_code, f"holds another run ({told}" in refused.stderr) == (2, True), refused.stderr
 
     def test_the_columns_of_the_run_say_scenario_and_pacing(self, held: Path) -> None:

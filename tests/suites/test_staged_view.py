@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fakes.browser import opened_page
-from helpers.commands import ran
+from helpers.commands import command
 
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.suites.staged.card import card
@@ -31,7 +31,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     held = ("run", "--suite", "staged", "--scenario", SCENARIO, "--pacing", "both", "--system", "echo")
     how = ("--vad", "energy", "--clock", "virtual", "--max-s", "25", "--out", run, "--quiet")
     for arguments in ((*held, *how), ("score", "--suite", "staged", run, "--out", scores)):
-        done = ran(*arguments)
+        done = command(*arguments)
         assert done.exit_code == 0, done.output
     return folder
 

@@ -36,9 +36,9 @@ from fdbcore.runs.runner import run_cases
 from fdbcore.session.converse import LiveSettings
 from fdbcore.suites.dialogue_acts.records import Response, jsonl, read_records
 from fdbcore.suites.dialogue_acts.replies import Hearing, responses_of
-from fdbcore.suites.dialogue_acts.sets import RecordSet, matched
-from fdbcore.suites.dialogue_acts.writing import users
-from fdbcore.suites.dialogue_acts.writing.speak import RECORDS, speak_records
+from fdbcore.suites.dialogue_acts.sets import RECORDS, RecordSet, matched
+from fdbcore.suites.dialogue_acts.writing import speak
+from fdbcore.suites.dialogue_acts.writing.speak import prompts, side_a, speak_records
 from fdbcore.types import FRAME_BYTES, Pcm
 
 pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
@@ -90,9 +90,9 @@ def systems(gemini: FakeModelServer, openai: FakeModelServer) -> list[str]:
 
 def held(data: str, named: Mapping[str, str], out: Path, realtime: bool = True) -> set[str]:
     """Hold all calls at once, and again at once, without the self-test of the command; how they ended."""
-    side_a = users.side_a(data)
-    parties = [PlannedSystem(name, with_defaults(address, side_a.prompts)) for name, address in named.items()]
-    plan = make_plan(parties, side_a.users, LiveSettings(vad="energy", realtime=realtime), material=side_a.material)
+    spoken = side_a(data)
+    parties = [PlannedSystem(name, with_defaults(address, spoken.prompts)) for name, address in named.items()]
+    plan = make_plan(parties, spoken.users, LiveSettings(vad="energy", realtime=realtime), material=spoken.material)
     with RunFolder(out, plan) as folder:
         run_cases(folder, jobs=len(plan.cases), calls_per_process=len(plan.cases), back_off_s=(0.0, 0.0))
         return {str((outcome := folder.outcome(case)) and outcome["kind"]) for case in plan.cases}
@@ -130,7 +130,7 @@ def test_both_vendors_hear_the_clips_and_their_replies_are_responses(
             assert place == 0
             assert likeness > 0.999
         for asked in server.asked:
-            assert {"system": asked.system, "user": asked.user} == {n: users.prompts()[n] for n in ("system", "user")}
+            assert {"system": asked.system, "user": asked.user} == {n: prompts()[n] for n in ("system", "user")}
     responses, problems = responses_of(out)
     assert problems == []
     texts = {"g": "はい、かしこまりました。", "o": "了解です。"}
@@ -138,7 +138,7 @@ def test_both_vendors_hear_the_clips_and_their_replies_are_responses(
     assert read_records(out / RECORDS) == read_records(data / RECORDS)
     plan = json.loads((out / RUN).read_text())["plan"]
     assert plan["suite"]["name"] == "dialogue-acts"
-    assert plan["systems"]["g"]["user"] == users.prompts()["user"]
+    assert plan["systems"]["g"]["user"] == prompts()["user"]
     assert json.loads((out / SUMMARY).read_text())["systems"]["g"]["measures"] == {}
     assert FakeOpenAI.KEY not in "".join(path.read_text() for path in out.rglob("*.json*"))
     again = run(*FAST, "--data", data, *systems(*vendors), out=out)
@@ -365,13 +365,13 @@ def test_the_reply_of_a_live_party_is_its_turn_after_the_users(one_request: str,
     assert (response.text, problems) == ("はい、タイマーを始めました。", [])
     assert response.live is not None
     starts = {text: (start + 1) / 100 for start, (text, _) in SAID.items()}
-    told = {each["text"]: (each["part"], each["start_s"]) for each in response.live["apart"]}
+    told = {each.text: (each.part, each.start_s) for each in response.live.apart}
     places = ["aside", "further", "further"]
     others = [text for text in starts if text != response.text]
     assert told == {text: (place, starts[text]) for text, place in zip(others, places, strict=True)}
-    assert (response.live["start_s"], response.live["end_s"]) == pytest.approx((6.01, 8.01), abs=0.02)
+    assert (response.live.start_s, response.live.end_s) == pytest.approx((6.01, 8.01), abs=0.02)
     user_s = len(clip(tmp_path / "one" / "timer-1.wav")) / 24_000 - 0.12
-    assert response.live["after_s"] == pytest.approx(6.01 - user_s, abs=0.02)
+    assert response.live.after_s == pytest.approx(6.01 - user_s, abs=0.02)
     (whole,), _ = responses_of(tmp_path / "run", Hearing(is_whole=True))
     assert whole.text == "".join(text for text, _ in SAID.values())
     out = tmp_path / "scores"
@@ -382,8 +382,8 @@ def test_the_reply_of_a_live_party_is_its_turn_after_the_users(one_request: str,
     (timing,) = content["timing"]
     assert (timing["system"], timing["calls"]) == ("p", 1)
     latency = timing["measures"]["response_latency_ms"]
-    assert response.live["after_s"] is not None
-    assert (latency["n"], latency["median"]) == (1, pytest.approx(1000 * response.live["after_s"]))
+    assert response.live.after_s is not None
+    assert (latency["n"], latency["median"]) == (1, pytest.approx(1000 * response.live.after_s))
 
 
 def test_a_recogniser_hears_no_more_than_the_reply(one_request: str, tmp_path: Path) -> None:
@@ -461,8 +461,8 @@ def test_the_shipped_set_is_spoken_beside_the_run(tmp_path: Path, monkeypatch: p
     (shipped / "smoke" / RECORDS).write_text(jsonl(THE_RECORDS[:1]), encoding="utf-8")
     for name in ("system", "user"):
         (shipped / f"respond_{name}.ja.txt").write_text("短く。", encoding="utf-8")
-    monkeypatch.setattr(users, "SHIPPED", shipped / "smoke")
-    monkeypatch.setattr(users, "SPEAKER", f"exec:{TALKER}")
+    monkeypatch.setattr(speak, "SHIPPED", shipped / "smoke")
+    monkeypatch.setattr(speak, "SPEAKERS", {"ja": f"exec:{TALKER}"})
     before = sorted(tmp_path.rglob("*"))
     dry = run(*FAST, "--dry-run", "--json", "--system", "echo", out=tmp_path / "run")
     assert sorted(tmp_path.rglob("*")) == before  # nothing is written, as its help says

@@ -14,7 +14,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import Annotated, Any, Final, Self, TypeVar
+
+from msgspec import Meta, Struct, structs, to_builtins
 
 from fdbcore.errors import ActError, InputError
 from fdbcore.runtime.json_values import MOST_DEPTH, is_flat
@@ -22,9 +24,6 @@ from fdbcore.runtime.redaction import clean
 from fdbcore.runtime.texts import utf8_text
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts
 from fdbcore.types import Problem
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import ActJson, LiveReplyJson
 
 REFERENCE: Final = "reference"
 """The "system" whose responses are the reference texts themselves: annotated again, they are the ceiling."""
@@ -36,18 +35,14 @@ ROUNDING: Final = 1e-9
 """What decimal fractions may be off by in binary: 0.99 is within the tolerance."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One dialogue act of a reply: `act` is one of a tag set, `importance` its share of the whole.
-
-    rationale: why its annotator chose it. words: those of the reply that it stands for, as its annotator quotes them,
-    right or not.
-    """
+class Step(Struct, frozen=True, omit_defaults=True):
+    """One dialogue act of a reply: `act` is one of a tag set, `importance` its share of the whole."""
 
     act: str
     importance: float
-    rationale: str | None = None
-    words: str | None = None
+    words: Annotated[str, Meta(description="that it stands for, as the annotator quotes them, right or not")] = ""
+    is_quote: Annotated[bool, Meta(description="false where the reply does not have these words")] = True
+    rationale: Annotated[str, Meta(description="why the annotator chose it")] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +68,7 @@ class Annotation:
         """The annotation as it stands in `annotations` of a response."""
         known = {"scaled_from": self.scaled_from, "rules": self.rules or None}
         more = {name: value for name, value in known.items() if value is not None}
-        return {"annotator": self.annotator, "repeat": self.repeat, "steps": steps_json(self.steps)} | more
+        return {"annotator": self.annotator, "repeat": self.repeat, "steps": to_builtins(self.steps)} | more
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +122,7 @@ class Record:
         first, *others = [
             {
                 "output": {"role": "ASSISTANT", "text": reference.text},
-                "output_dialogue_acts": {"steps": steps_json(reference.annotation.steps)},
+                "output_dialogue_acts": {"steps": to_builtins(reference.annotation.steps)},
             }
             for reference in self.references
         ]
@@ -140,6 +135,25 @@ class Record:
             **first,
             **({"alternatives": others} if others else {}),
         }
+
+
+class SaidApart(Struct, frozen=True):
+    """What a live party said beside its reply."""
+
+    part: Annotated[str, Meta(description="before its reply, in a further turn, or aside")]
+    start_s: float
+    end_s: float
+    text: Annotated[str | None, Meta(description="null if its words are not known")]
+
+
+class LiveReply(Struct, frozen=True):
+    """Where a reply lies in its call."""
+
+    call: Annotated[str, Meta(description="the folder of the recording")]
+    start_s: Annotated[float | None, Meta(description="null if there is no reply")]
+    end_s: float | None
+    after_s: Annotated[float | None, Meta(description="from the end of the user's turn; negative if both spoke")]
+    apart: Sequence[SaidApart] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +173,7 @@ class Response:
     set: str = ""
     trial: int = 1
     where: str = field(default="", compare=False)
-    live: LiveReplyJson | None = field(default=None, compare=False)
+    live: LiveReply | None = field(default=None, compare=False)
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any], as_given: bool = False, tags: TagSet | None = None) -> Self:
@@ -250,22 +264,13 @@ def parse_steps(
         return steps, None
     if abs(total - 1) > SUM_TOLERANCE + ROUNDING:
         raise _SumError(f"acts: expected importances that sum to 1 within {SUM_TOLERANCE:g}, got {total:.9g}")
-    scaled = tuple(replace(step, importance=step.importance / total) for step in steps)
+    scaled = tuple(structs.replace(step, importance=step.importance / total) for step in steps)
     return scaled, round(total, 9)
 
 
-def steps_json(steps: Iterable[Step], text: str | None = None) -> list[ActJson]:
-    """The steps as they stand in a file; beside the text of the reply, words that it does not have are marked."""
-    found: list[ActJson] = []
-    for step in steps:
-        found.append({"act": step.act, "importance": step.importance})
-        if step.words:
-            found[-1]["words"] = step.words
-            if text is not None and step.words not in text:
-                found[-1]["is_quote"] = False
-        if step.rationale:
-            found[-1]["rationale"] = step.rationale
-    return found
+def quoted(steps: Iterable[Step], text: str | None) -> list[Step]:
+    """The steps of a reply; words that its text does not have are marked."""
+    return [structs.replace(step, is_quote=not step.words or text is None or step.words in text) for step in steps]
 
 
 def _step(number: int, item: object, tags: TagSet) -> Step:
@@ -276,14 +281,14 @@ def _step(number: int, item: object, tags: TagSet) -> Step:
     if not isinstance(importance, int | float) or isinstance(importance, bool) or not 0 <= importance <= 1:
         raise ActError(f"act {number}: expected an importance from 0 to 1, got {_short(importance)}")
     rationale, words = (_said(number, item, name) for name in ("rationale", "words"))
-    return Step(item["act"], float(importance), rationale, words)
+    return Step(item["act"], float(importance), words, rationale=rationale)
 
 
-def _said(number: int, item: Mapping[str, Any], name: str) -> str | None:
+def _said(number: int, item: Mapping[str, Any], name: str) -> str:
     value = item.get(name)
     if value is not None and (not isinstance(value, str) or value != _writable(value)):
         raise ActError(f"act {number}: expected a text as its {name}, got {_short(value)}")
-    return value or None
+    return value or ""
 
 
 def _read(
@@ -347,22 +352,19 @@ def _unlike(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _reference(reply: object, annotator: str, as_given: bool, tags: TagSet | None) -> Reference:
-    if not isinstance(reply, Mapping):
-        raise InputError(f"alternatives: expected objects with output and output_dialogue_acts, got {_short(reply)}")
-    text = _text(_mapping(reply, "output"), "text")
-    steps, scaled_from = parse_steps(reply.get("output_dialogue_acts"), as_given, tags)
+    given = _of_kind(reply, Mapping, "alternatives: expected objects with output and output_dialogue_acts")
+    text = _text(_mapping(given, "output"), "text")
+    steps, scaled_from = parse_steps(given.get("output_dialogue_acts"), as_given, tags)
     return Reference(text, Annotation(annotator, steps, scaled_from=scaled_from))
 
 
 def _annotation(item: object, as_given: bool, tags: TagSet | None) -> Annotation:
-    if not isinstance(item, Mapping):
-        raise InputError(f"annotations: expected objects with annotator and steps, got {_short(item)}")
-    repeat = _from_1(item, "repeat")
-    before = item.get("scaled_from")
+    given = _of_kind(item, Mapping, "annotations: expected objects with annotator and steps")
+    repeat, before = _from_1(given, "repeat"), given.get("scaled_from")
     if before is not None and (not isinstance(before, int | float) or not math.isfinite(before)):
         raise InputError(f"scaled_from: expected a number, got {_short(before)}")
-    steps, scaled_from = parse_steps(item, as_given, tags)
-    return Annotation(_text(item, "annotator"), steps, repeat, scaled_from or before, _text(item, "rules", ""))
+    steps, scaled_from = parse_steps(given, as_given, tags)
+    return Annotation(_text(given, "annotator"), steps, repeat, scaled_from or before, _text(given, "rules", ""))
 
 
 def _from_1(line: Mapping[str, Any], name: str) -> int:
@@ -373,16 +375,18 @@ def _from_1(line: Mapping[str, Any], name: str) -> int:
 
 
 def _mapping(line: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = line.get(name)
-    if not isinstance(value, Mapping):
-        raise InputError(f"{name}: expected an object, got {_short(value)}")
-    return value
+    found: Mapping[str, Any] = _of_kind(line.get(name), Mapping, f"{name}: expected an object")
+    return found
 
 
 def _list(line: Mapping[str, Any], name: str) -> list[Any]:
-    value = line.get(name, [])
-    if not isinstance(value, list):
-        raise InputError(f"{name}: expected a list, got {_short(value)}")
+    found: list[Any] = _of_kind(line.get(name, []), list, f"{name}: expected a list")
+    return found
+
+
+def _of_kind(value: Any, kind: type, expected: str) -> Any:  # noqa: ANN401
+    if not isinstance(value, kind):
+        raise InputError(f"{expected}, got {_short(value)}")
     return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.analysis.order import planned_cases
 from fdbcore.errors import FdbError, InputError, SettingsError
@@ -14,16 +14,14 @@ from fdbcore.protocols import Transcriber
 from fdbcore.recording.files import REPLY
 from fdbcore.recording.form import one_call
 from fdbcore.recording.run import outcome_in, read_plan
+from fdbcore.recording.run_types import Outcome, PlannedCase
 from fdbcore.session.converse import has_declined, said_nothing
-from fdbcore.suites.dialogue_acts.records import Lost, Response
+from fdbcore.suites.dialogue_acts.records import LiveReply, Lost, Response, SaidApart
 from fdbcore.suites.dialogue_acts.sets import RECORDS, records_in
+from fdbcore.suites.dialogue_acts.turns.calls import Turn
 from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn, answering, spoken_turns, texts, told_texts
 from fdbcore.types import FRAME_SAMPLES, Problem
 from fdbcore.types.words import TimedWord, as_text
-
-if TYPE_CHECKING:
-    from fdbcore.recording.run_types import Outcome, PlannedCase
-    from fdbcore.suites.dialogue_acts.act_types import LiveReplyJson
 
 JAPANESE: Final = "ja"
 MISSED: Final = "missed"
@@ -113,13 +111,12 @@ def _spoken(silent: Response, reading: Reading, hearing: Hearing, language: str)
     if not asked and not hearing.is_whole:
         raise InputError("expected a turn of the user, found no speech of A")
     replied = own if hearing.is_whole else [turn for turn in own if turn.part == "reply"]
-    told = told_texts(reading, "B", own)
-    live = live_reply(reading.path, asked[-1] if asked else None, replied)
-    live["apart"] = [
-        {"part": turn.part, "start_s": turn.start_s, "end_s": turn.end_s, "text": text or None}
-        for turn, text in zip(own, told, strict=True)
+    apart = [
+        SaidApart(turn.part, turn.start_s, turn.end_s, text or None)
+        for turn, text in zip(own, told_texts(reading, "B", own), strict=True)
         if turn not in replied
     ]
+    live = live_reply(str(reading.path), asked[-1] if asked else None, replied, apart)
     if not replied:
         return replace(silent, reason="nothing said after the user's turn", live=live)
     _, heard = texts(reading, "B", own, replied, hearing.transcriber, language)
@@ -129,12 +126,11 @@ def _spoken(silent: Response, reading: Reading, hearing: Hearing, language: str)
     return replace(silent, text=text or None, reason="" if text else "no words in its speech", live=live)
 
 
-def live_reply(call: Path, asked: SpokenTurn | None, replied: Sequence[SpokenTurn]) -> LiveReplyJson:
+def live_reply(
+    call: str, asked: SpokenTurn | Turn | None, replied: Sequence[SpokenTurn | Turn], apart: Sequence[SaidApart] = ()
+) -> LiveReply:
     """Where the turns of a reply lie in a call, and how long after the turn that they answer."""
-    return {
-        "call": str(call),
-        "start_s": replied[0].start_s if replied else None,
-        "end_s": replied[-1].end_s if replied else None,
-        "after_s": replied[0].start_s - asked.end_s if replied and asked else None,
-        "apart": [],
-    }
+    if not replied:
+        return LiveReply(call, None, None, None, apart)
+    start_s, end_s = replied[0].start_s, replied[-1].end_s
+    return LiveReply(call, start_s, end_s, start_s - asked.end_s if asked else None, apart)

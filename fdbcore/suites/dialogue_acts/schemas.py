@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.report.schemas import as_text, schema_of
-from fdbcore.suites.dialogue_acts.agree.rating_agreement import SCHEMA
-from fdbcore.suites.dialogue_acts.document_types import ActsDocument, RepliesRated
-from fdbcore.suites.dialogue_acts.scoring.document import DOCUMENT_SCHEMA
+from fdbcore.suites.dialogue_acts.agree.ratings import SCHEMA, RepliesRated
+from fdbcore.suites.dialogue_acts.scoring.document import DOCUMENT_SCHEMA, ActsDocument
 
 DOCUMENTS: Final = {"acts_ratings": (RepliesRated, SCHEMA), "dialogue_acts": (ActsDocument, DOCUMENT_SCHEMA)}
 """The type of each document and its version, by the name of its schema."""

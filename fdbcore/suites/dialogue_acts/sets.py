@@ -1,10 +1,11 @@
-"""Sets of records, and which response belongs to which."""
+"""Sets of records, the form in which they are scored, and which response belongs to which."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,16 @@ from fdbcore.recording.files import read_json
 from fdbcore.recording.places import located
 from fdbcore.recording.run import read_plan
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
-from fdbcore.suites.dialogue_acts.records import REFERENCE, Lost, Record, Response, read_records
+from fdbcore.suites.dialogue_acts.records import (
+    REFERENCE,
+    Annotation,
+    Lost,
+    Record,
+    Reference,
+    Response,
+    Step,
+    read_records,
+)
 from fdbcore.suites.dialogue_acts.tag_sets import DATA, TagSet, paper_acts, tags_in
 from fdbcore.types import Problem
 
@@ -50,6 +60,22 @@ class RecordSet:
         numbers = {user: number for number, user in enumerate(dict.fromkeys(users))}
         return [numbers[user] for user in users] if any(users) else None
 
+    @property
+    def merged(self) -> RecordSet:
+        """The set with the acts of its references merged; see `merged`."""
+        return self._with_references(
+            lambda ones: [replace(one, annotation=merged(one.annotation, one.text)) for one in ones]
+        )
+
+    @property
+    def first_references(self) -> RecordSet:
+        """The set with only the first good reply of each record, as the paper has it."""
+        return self._with_references(lambda ones: ones[:1])
+
+    def _with_references(self, form: Callable[[Sequence[Reference]], Iterable[Reference]]) -> RecordSet:
+        records = {id: replace(one, references=tuple(form(one.references))) for id, one in self.records.items()}
+        return replace(self, records=records)
+
 
 @dataclass(frozen=True, slots=True)
 class Answers:
@@ -63,6 +89,11 @@ class Answers:
     def replies(self) -> list[Response]:
         """All replies, also of several trials."""
         return [reply for trials in self.responses.values() for reply in trials]
+
+    @property
+    def has_trials(self) -> bool:
+        """Whether the system replied to some record several times."""
+        return any(reply.trial > 1 for reply in self.replies)
 
 
 def read_sets(
@@ -211,7 +242,12 @@ def matched(
     for response in responses:
         homes = owners(sets, response)
         if len(homes) != 1:
-            problems.append(Problem(response.where or response.id, _homeless(response, homes)))
+            names = " and ".join(of.name for of in homes)
+            reason = f"expected a response to a record, got id {response.id!r}, which no record has"
+            if homes:
+                expected = 'expected ids that tell the sets apart, or a set\'s name in "set"'
+                reason = f"{expected}, got {response.id!r}, which is in {names}"
+            problems.append(Problem(response.where or response.id, reason))
             continue
         answers = found.setdefault((homes[0].name, response.system), Answers(homes[0], response.system, {}))
         trials = answers.responses.setdefault(response.id, [])
@@ -224,20 +260,34 @@ def matched(
     order = {of.name: rank for rank, of in enumerate(sets)}
     by_set = sorted(found.values(), key=lambda answers: order[answers.set.name])
     lost = {problem.key for problem in before if isinstance(problem, Lost)}
-    return by_set, problems + [problem for answers in by_set for problem in _missing(answers, lost)]
+    for answers in by_set:
+        who = "the reference texts" if answers.system == REFERENCE else answers.system
+        problems += [
+            Problem(record.where or record.id, f"no response of {who}")
+            for record in without_response(answers.set.records.values(), answers.replies, answers.system)
+            if (record.id, answers.system) not in lost
+        ]
+    return by_set, problems
 
 
-def _homeless(response: Response, homes: Sequence[RecordSet]) -> str:
-    if not homes:
-        return f"expected a response to a record, got id {response.id!r}, which no record has"
-    names = " and ".join(of.name for of in homes)
-    return f'expected ids that tell the sets apart, or a set\'s name in "set", got {response.id!r}, which is in {names}'
+def merged(annotation: Annotation, text: str | None) -> Annotation:
+    """The annotation with one step for neighbours of the same act, which has their importances, words and rationales.
+
+    text: of the reply, in which the words lie.
+    """
+    runs = [list(steps) for _, steps in groupby(annotation.steps, lambda step: step.act)]
+    return replace(annotation, steps=tuple(run[0] if len(run) == 1 else _joined(run, text or "") for run in runs))
 
 
-def _missing(answers: Answers, lost: Container[tuple[str, str]]) -> list[Problem]:
-    who = "the reference texts" if answers.system == REFERENCE else answers.system
-    return [
-        Problem(record.where or record.id, f"no response of {who}")
-        for record in answers.set.records.values()
-        if record.id not in answers.responses and (record.id, answers.system) not in lost
-    ]
+def _joined(steps: Sequence[Step], text: str) -> Step:
+    rationale = " ".join(filter(None, (step.rationale for step in steps)))
+    quotes = [step.words for step in steps if step.words]
+    words, start = " ".join(quotes), text.find(quotes[0]) if quotes else -1
+    if start >= 0 and (last := text.find(quotes[-1], start)) >= 0:  # what the text has from the first to the last
+        words = text[start : last + len(quotes[-1])]
+    return Step(steps[0].act, sum(step.importance for step in steps), words, rationale=rationale)
+
+
+def merged_responses(responses: Iterable[Response]) -> list[Response]:
+    """The responses with the acts of their annotations merged."""
+    return [replace(one, annotations=tuple(merged(each, one.text) for each in one.annotations)) for one in responses]

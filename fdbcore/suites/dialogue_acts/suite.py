@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
+
+from msgspec import to_builtins
 
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import UsesServers
@@ -15,9 +17,6 @@ from fdbcore.suites.dialogue_acts.commands import COMMANDS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored
 from fdbcore.types.usage import ExpectedUse
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActsDocument
 
 SUFFIX: Final = ".jsonl"
 ENGLISH: Final = "en"
@@ -68,12 +67,7 @@ SCORE_OPTIONS: Final = (
     Option("--unmerged", "Leave neighbouring steps of one act apart, as the paper does.", kind="flag"),
     Option("--first-reference", "Score against the first good reply of a record alone.", kind="flag"),
     Option("--partial-credit", "Let swaps of related acts cost less, as the tag set says.", kind="flag"),
-    Option(
-        "--page-language",
-        "The language of the page: en or ja [default: en].",
-        default=ENGLISH,
-        metavar="LANGUAGE",
-    ),
+    Option("--page-language", "The language of the page: en or ja [default: en].", default=ENGLISH, metavar="LANGUAGE"),
     Option("--published", "Show the paper's figures beside, which other rules made.", kind="flag"),
 )
 AGREE_OPTIONS: Final = (
@@ -86,38 +80,36 @@ AGREE_OPTIONS: Final = (
 
 def _holds_labels(path: Path) -> bool:
     """Files of responses and of records, by their suffix, and tables of ratings, by their header."""
-    from fdbcore.suites.dialogue_acts.agree.rating_tables import holds_ratings
+    from fdbcore.suites.dialogue_acts.agree.ratings import holds_ratings
 
     return path.suffix == SUFFIX or holds_ratings(path)
 
 
 def _agree(paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Show) -> tuple[Mapping[str, Any], str]:
     """Compares two annotators, by their files of responses or records; or ratings by people with scores."""
-    from fdbcore.suites.dialogue_acts.agree.agreement import agreement, read_labels
-    from fdbcore.suites.dialogue_acts.agree.rating_agreement import rating_agreement
-    from fdbcore.suites.dialogue_acts.agree.rating_tables import holds_ratings
-    from fdbcore.suites.dialogue_acts.agree.screens import agreement_screen, ratings_screen
+    from fdbcore.suites.dialogue_acts.agree.agreement import agreement, agreement_screen, read_labels
+    from fdbcore.suites.dialogue_acts.agree.ratings import holds_ratings, rating_agreement, ratings_screen
     from fdbcore.suites.dialogue_acts.models.prompts import folder_of
     from fdbcore.suites.dialogue_acts.sets import prompts_in
     from fdbcore.suites.dialogue_acts.tag_sets import tags_in
 
     if any(map(holds_ratings, paths)):
         rated = rating_agreement(paths, show)
-        return cast("Mapping[str, Any]", rated), ratings_screen(rated, width)
+        return to_builtins(rated), ratings_screen(rated, width)
     if len(paths) != 2 or any(path.suffix != SUFFIX for path in paths):
         raise SettingsError(f"expected two {SUFFIX} files of dialogue acts, got {', '.join(map(str, paths))}")
     tags = tags_in(folder_of(options["prompts"]) or prompts_in(paths[0].parent))
     a, problems_a = read_labels(paths[0], options["a"], options["as_given"], tags)
     b, problems_b = read_labels(paths[1], options["b"], options["as_given"], tags)
     content = agreement(a, b, [*problems_a, *problems_b], tags=tags.without_credit)
-    return content, agreement_screen(content, width)
+    return to_builtins(content), agreement_screen(content, width)
 
 
 class DialogueActs(Suite):
     """Records with reference replies; recorded users on side A; replies as sequences of weighted dialogue acts."""
 
     name = "dialogue-acts"
-    schema = "fdbcore.dialogue_acts/1"
+    schema = "fdbcore.dialogue_acts/2"
     scores_runs = False
     commands = COMMANDS
     options = SuiteOptions(data=DATA_OPTIONS, score=SCORE_OPTIONS, agree=AGREE_OPTIONS)
@@ -127,13 +119,13 @@ class DialogueActs(Suite):
 
     def ship(self, folder: Path, options: Mapping[str, Any], show: Show) -> None:
         """The shipped set; Open JTalk speaks what has not been spoken yet."""
-        from fdbcore.suites.dialogue_acts.writing.users import shipped
+        from fdbcore.suites.dialogue_acts.writing.speak import shipped
 
         shipped(folder, show)
 
     def side_a(self, data: str) -> SideA:
-        """The users of a data set, as `fdbcore dataset speak` left them; see `users.side_a` for the settings."""
-        from fdbcore.suites.dialogue_acts.writing.users import side_a
+        """The users of a data set, as `fdbcore dataset speak` left them; see `speak.side_a` for the settings."""
+        from fdbcore.suites.dialogue_acts.writing.speak import side_a
 
         return side_a(data)
 
@@ -149,7 +141,7 @@ class DialogueActs(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Show
     ) -> Sequence[ExpectedUse]:
         """Of the transcriber, of the annotators and of the judges."""
-        from fdbcore.suites.dialogue_acts.estimates import expected
+        from fdbcore.suites.dialogue_acts.inputs import expected
 
         return list(expected(paths, options, out))
 
@@ -163,10 +155,11 @@ class DialogueActs(Suite):
         """The scorecard; a condition is a set as one annotator labels it, or a side of calls without good replies."""
         from fdbcore.suites.dialogue_acts.page.card import card
         from fdbcore.suites.dialogue_acts.page.section import ActsViews
+        from fdbcore.suites.dialogue_acts.scoring.document import read
         from fdbcore.suites.dialogue_acts.turns import view
 
-        found = cast("ActsDocument", document)
-        made = view.card(found) if "turns" in found and not found["rows"] else card(found)
+        found = read(document)
+        made = view.card(found) if found.turns and not found.settings.annotators else card(found)
         return replace(made, views=ActsViews(found))
 
 

@@ -140,10 +140,7 @@ def parsed(content: TagSetJson) -> TagSet:
     """The tag set of a file that has no `faults`, or of a scores document."""
     return TagSet(
         content["name"],
-        tuple(
-            TagJson(name=act["name"], short=act["short"], colour=act["colour"], definition=act["definition"])
-            for act in content["acts"]
-        ),
+        tuple(content["acts"]),
         {frozenset(pair["acts"]): float(pair["factor"]) for pair in content.get("related", ())},
         content.get("rules", {}),
     )

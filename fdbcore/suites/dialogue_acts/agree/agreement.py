@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 
 from fdbcore.errors import InputError, SettingsError
+from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, wrapped
+from fdbcore.report.scorecard.screen import estimates, problem_lines
+from fdbcore.results.document import ProblemEntry, problem_entries
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.stats.bootstrap import RESAMPLES, Estimate, Statistic, bootstrap_ci, mean, ratio_of_sums
@@ -21,21 +24,55 @@ from fdbcore.suites.dialogue_acts.records import (
     read_records,
     read_responses,
 )
-from fdbcore.suites.dialogue_acts.scoring.alignment import UNITS_PER_WEIGHT, ActAlignments
+from fdbcore.suites.dialogue_acts.scoring.alignment import UNITS_PER_WEIGHT, ActAlignments, PackedActs
 from fdbcore.suites.dialogue_acts.scoring.scores import Floats, packed, score_pairs
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet
 from fdbcore.types import Problem
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActsAgreement, AgreementMeasure
+from fdbcore.types.scorecard import Interval
 
 AGREEMENT_SCHEMA: Final = "fdbcore.agreement/1"
+NAMES: Final = {
+    "identical": "identical acts",
+    "kappa": "kappa of acts",
+    "wed": "WED",
+    "wlcs_a": "WLCS, of the first",
+    "wlcs_b": "WLCS, of the second",
+    "importance_difference": "importance apart",
+}
+"""The measures, as the screen shows them."""
+LEGEND: Final = (
+    "identical acts: share of replies with the same acts in the same order. kappa: of acts as the cheapest script "
+    "pairs them, 'none' for one that only one has. WED: mean distance. WLCS: share of the weight that one gives to "
+    "acts which the other has too, in that order. importance apart: mean, of acts that both have."
+)
+LETTERS: Final = 4  # of the name of an act above its column
 
 Key: TypeAlias = tuple[str, str, int]  # id, system, repeat
 
 
-@dataclass(frozen=True, slots=True)
-class Labelled:
+class AgreementMeasure(TypedDict):
+    """How far two annotators agree. reason: why there is no value or no interval."""
+
+    value: float | None
+    ci95: Interval
+    reason: str
+
+
+class ActsAgreement(TypedDict):
+    """How far two annotators agree on the acts of the same replies."""
+
+    schema: Literal["fdbcore.agreement/1"]
+    annotators: list[str]
+    n: int
+    replies: int
+    records: int
+    measures: dict[str, AgreementMeasure]
+    acts: list[str]
+    confusion: list[list[int]]
+    problems: list[ProblemEntry]
+
+
+class Labelled(NamedTuple):
     """One reply with what one annotator sees in it."""
 
     where: str
@@ -105,7 +142,7 @@ def agreement(
     resamples: int = RESAMPLES,
     tags: TagSet | None = None,
 ) -> ActsAgreement:
-    """How far two annotators agree on the replies that both labelled, as JSON values.
+    """How far two annotators agree on the replies that both labelled.
 
     `wed`: the mean distance; it is the same in both directions. `wlcs_a`, `wlcs_b`: the share of each annotator's
     weight that lies in a common subsequence. `identical`: the share of replies with the same acts in the same order.
@@ -114,7 +151,7 @@ def agreement(
     beforehand. `importance_difference`: the mean absolute difference of the importances of matched acts. `confusion`:
     counts, [a][b]. Intervals resample records. tags: None for the acts of the paper.
     """
-    keys, left_out = _common(a, b)
+    keys, alone = _common(a, b)
     if not keys:
         raise InputError("expected replies that both have labelled, got none")
     sides = [[labels[key].annotation.sequence for key in keys] for labels in (a, b)]
@@ -142,7 +179,7 @@ def agreement(
         },
         "acts": [*alignments.references.tags.names, NO_ACT],
         "confusion": confusions.sum(axis=0).astype(int).reshape(side, side).tolist(),
-        "problems": [{"where": each.where, "reason": each.reason} for each in dict.fromkeys((*problems, *left_out))],
+        "problems": problem_entries(dict.fromkeys((*problems, *alone))),
     }
 
 
@@ -178,28 +215,46 @@ def paired_acts(alignments: ActAlignments) -> tuple[Floats, Floats]:
     """
     none = len(alignments.references.tags.names)
     counts, gaps = np.zeros((len(alignments), (none + 1) ** 2)), np.zeros((len(alignments), 2))
-    for reply, pairs in enumerate(_pairs(alignments)):
-        for left, right in pairs:
-            codes = [none if act is None else act[0] for act in (left, right)]
-            counts[reply, (none + 1) * codes[0] + codes[1]] += 1
-        both = [(left[1], right[1]) for left, right in pairs if left and right and left[0] == right[0]]
-        gaps[reply] = sum(abs(a - b) / UNITS_PER_WEIGHT for a, b in both), len(both)
+    for reply, alignment in enumerate(alignments):
+        left, right = (_acts_of(side, reply) for side in (alignments.references, alignments.predictions))
+        for step in alignment.path:
+            code_a, weight_a = (none, 0) if step.reference_index is None else left[step.reference_index]
+            code_b, weight_b = (none, 0) if step.prediction_index is None else right[step.prediction_index]
+            counts[reply, (none + 1) * code_a + code_b] += 1
+            if code_a == code_b:
+                gaps[reply] += abs(weight_a - weight_b) / UNITS_PER_WEIGHT, 1
     return counts, gaps
 
 
-def _pairs(alignments: ActAlignments) -> Iterator[list[tuple[tuple[int, int] | None, tuple[int, int] | None]]]:
-    """For each reply, the (act code, weight) of both sides as the path pairs them."""
-    sides = (alignments.references, alignments.predictions)
-    for reply, alignment in enumerate(alignments):
-        left, right = (
-            list(zip(side.acts[start:end].tolist(), side.weights[start:end].tolist(), strict=True))
-            for side in sides
-            for start, end in [side.offsets[reply : reply + 2].tolist()]
-        )
-        yield [
-            (
-                None if step.reference_index is None else left[step.reference_index],
-                None if step.prediction_index is None else right[step.prediction_index],
-            )
-            for step in alignment.path
-        ]
+def _acts_of(side: PackedActs, reply: int) -> list[tuple[int, int]]:
+    """The code and the weight of each act of a reply."""
+    start, end = side.offsets[reply : reply + 2].tolist()
+    return list(zip(side.acts[start:end].tolist(), side.weights[start:end].tolist(), strict=True))
+
+
+def agreement_screen(content: ActsAgreement, width: int) -> str:
+    """The document of an agreement in at most `width` columns (60 or more), without a newline at the end."""
+    often = f" ({content['n']} annotations by each)" if content["n"] != content["replies"] else ""
+    names = " and ".join(fitted(name, NAME_COLUMNS) for name in content["annotators"])
+    head = f"{names}: {content['replies']} replies to {content['records']} records labelled by both{often}"
+    measured = [content["measures"][name] for name in NAMES]
+    n = ColumnGroup("", ["n"], [5], [[str(content["n"])] for _ in measured])
+    measures = table(list(NAMES.values()), [n, estimates("", measured)], width)
+    return screen_of(
+        [wrapped(head, width, 2), measures, _confusion(content, width)], LEGEND, content["problems"], width
+    )
+
+
+def screen_of(blocks: Iterable[Iterable[str]], legend: str, problems: Iterable[ProblemEntry], width: int) -> str:
+    """The blocks, the legend and the problems, with an empty line between them."""
+    last = [wrapped(legend, width), problem_lines([Problem(each.where, each.reason) for each in problems], width)]
+    return "\n\n".join(filter(None, ("\n".join(block) for block in (*blocks, *last))))
+
+
+def _confusion(content: ActsAgreement, width: int) -> list[str]:
+    """The counts: a row for each act of the first annotator, a column for each act of the second."""
+    cells = [[str(count) if count else "." for count in row] for row in content["confusion"]]
+    widths = [max(LETTERS, *(len(row[k]) for row in cells)) for k in range(len(cells))]
+    heads = ["ChkQ" if act == "Check-Question" else act[:LETTERS] for act in content["acts"]]
+    groups = [ColumnGroup("", [], [], [[] for _ in cells]), ColumnGroup("acts of the second", heads, widths, cells)]
+    return ["acts of the first, in rows", *table(content["acts"], groups, width)]

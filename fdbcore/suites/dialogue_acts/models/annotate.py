@@ -1,4 +1,4 @@
-"""Labels replies with their dialogue acts by a language model: the annotator of the benchmark (section 4.1).
+"""Labelling replies with their dialogue acts by a language model: the annotator of the benchmark (section 4.1).
 
     model = registry.model("gemini:gemini-2.5-flash")
     annotated = annotate([*responses, *references(records)], records, model, out / "replies.jsonl", repeats=3, jobs=8)
@@ -19,18 +19,18 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
 
-from fdbcore.errors import SettingsError, told_as
+from msgspec import Meta
+
+from fdbcore.errors import SettingsError
 from fdbcore.models.cache import KeptModel, Usage
 from fdbcore.models.model_table import price_usd
 from fdbcore.protocols import Model
 from fdbcore.registry import model
 from fdbcore.report.format import counted, usd_text
 from fdbcore.runtime.address import is_local
-from fdbcore.runtime.redaction import redacted
-from fdbcore.suites.dialogue_acts.models.asking import Bad, Good, Left, ask_for, in_order
-from fdbcore.suites.dialogue_acts.models.checks import parse_json
+from fdbcore.suites.dialogue_acts.models.asking import KEPT, Bad, Good, Left, ScoringJob, ask_for, in_order, parse_json
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Record, Response, parse_steps
 from fdbcore.suites.dialogue_acts.scoring.scores import annotated_by, without
@@ -38,12 +38,9 @@ from fdbcore.suites.dialogue_acts.sets import RecordSet, check_locale, own_respo
 from fdbcore.types import Problem, Request
 from fdbcore.types.usage import ModelUsage, Unit
 
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import AnnotatedWith
-
 
 @dataclass(frozen=True, slots=True)
-class Annotated:
+class Labelling:
     """What `annotate` returns. problems: where ("ID, SYSTEM, ANNOTATOR, repeat K") and why an annotation is missing.
 
     asked_again: how many texts were asked about once more, as the kept answers about them cannot be used.
@@ -79,17 +76,11 @@ def references(records: Iterable[Record], of: str = "") -> list[Response]:
 
 
 def first_requests(
-    responses: Sequence[Response],
-    records: Iterable[Record],
-    prompts: Prompts,
-    *,
-    repeats: int = 1,
-    seed: int = 0,
+    responses: Sequence[Response], records: Mapping[str, Record], prompts: Prompts, repeats: int
 ) -> list[Request]:
     """What `annotate` asks a model about these replies, but for what it asks again."""
-    by_id = {record.id: record for record in records}
-    texts = dict.fromkeys(text for _, _, text in _texts(responses, by_id, repeats))
-    return [_request(prompts, text, seed) for text in texts]
+    texts = dict.fromkeys(text for _, _, text in _texts(responses, records, repeats))
+    return [_request(prompts, text, 0) for text in texts]
 
 
 def annotate(
@@ -103,7 +94,7 @@ def annotate(
     seed: int = 0,
     prompts: Prompts | None = None,
     watch: Callable[[int, int], None] = lambda done, of: None,
-) -> Annotated:
+) -> Labelling:
     """Label every reply `repeats` times, each time with another seed. Replies that are missing or blank stay as they
     are.
 
@@ -135,10 +126,12 @@ def annotate(
         ]
         if response.id not in by_id:
             problems.append(Problem(where, "expected a record of this id, found none"))
-    return Annotated(tuple(labelled), tuple(problems), usage, len(again))
+    return Labelling(tuple(labelled), tuple(problems), usage, len(again))
 
 
-def _texts(responses: Sequence[Response], records: dict[str, Record], repeats: int) -> Iterable[tuple[int, int, _Text]]:
+def _texts(
+    responses: Sequence[Response], records: Mapping[str, Record], repeats: int
+) -> Iterable[tuple[int, int, _Text]]:
     for index, response in enumerate(responses):
         record = records.get(response.id)
         if record is not None and response.text is not None and response.text.strip():
@@ -149,7 +142,11 @@ def _texts(responses: Sequence[Response], records: dict[str, Record], repeats: i
 def _label(prompts: Prompts, kept: KeptModel, text: _Text, seed: int, again: list[_Text]) -> Good[Annotation] | Bad:
     """The label of a text. again: gets the text if it is asked about once more, as an earlier run could not use it."""
     request = _request(prompts, text, seed)
-    check = partial(_annotation, prompts=prompts, annotator=kept.name, repeat=text.repeat)
+
+    def check(answer: str) -> Annotation:
+        steps, scaled_from = parse_steps(parse_json(answer), tags=prompts.tags)
+        return Annotation(kept.name, steps, text.repeat, scaled_from, prompts.annotation_hash)
+
     label = ask_for(kept, prompts, request, check)
     if isinstance(label, Bad) and label.request is not None and kept.ask_anew(label.request):
         again.append(text)
@@ -161,19 +158,6 @@ def _request(prompts: Prompts, text: _Text, seed: int) -> Request:
     return prompts.annotation_request(text.background, text.user, text.reply, seed + text.repeat)
 
 
-def _annotation(text: str, prompts: Prompts, annotator: str, repeat: int) -> Annotation:
-    steps, scaled_from = parse_steps(parse_json(text), tags=prompts.tags)
-    return Annotation(annotator, steps, repeat, scaled_from, prompts.annotation_hash)
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """An annotator as the user names it. set: which set it annotates; "" for every set without one of its own."""
-
-    set: str
-    model: Model
-
-
 class Annotating(NamedTuple):
     """A set, who annotates the replies to it, and by what prompts."""
 
@@ -182,51 +166,23 @@ class Annotating(NamedTuple):
     prompts: Prompts
 
 
-def named(options: Mapping[str, Any]) -> list[Named]:
-    """The annotators of the options: ADDRESS, or SET=ADDRESS."""
-    with told_as("--annotator", "model"):
-        return [_named(text) for text in options["annotator"]]
-
-
-def _named(text: str) -> Named:
-    of, sign, address = text.partition("=")
-    if not sign or ":" in of or "?" in of:  # an address begins with its scheme
-        return Named("", model(text))
-    if not of or not address:
-        raise SettingsError(f"model: expected SET=VENDOR:NAME, got {redacted(text)!r}")
-    return Named(of, model(address))
-
-
-def of_every_set(chosen: Sequence[Named]) -> list[Model]:
-    """The annotators of turns, which belong to no set. SettingsError for one of a set."""
-    for one in chosen:
-        if one.set:
-            raise SettingsError(f"--annotator {one.set}=...: expected VENDOR:NAME beside --turns, which has no sets")
-    return [one.model for one in chosen]
-
-
-def by_set(
-    chosen: Sequence[Named],
-    sets: Sequence[RecordSet],
-    responses: Sequence[Response],
-    options: Mapping[str, Any],
-) -> Iterator[Annotating]:
+def by_set(job: ScoringJob, sets: Sequence[RecordSet], responses: Sequence[Response]) -> Iterator[Annotating]:
     """Each set with each of its annotators: its own, else those of every set, else whoever made it.
 
-    options: `prompts`, the folder of these, None for those of the set; `locale`, which every set is expected to have.
+    By the options, `prompts` is the folder of these, None for those of the set; `locale` is expected of every set.
     Whoever made a set is asked only if no reply to it is annotated. SettingsError for the name of a set that is not
     there, for prompts or a locale that do not fit a set (see `rules_of`), and for a set that was made at a server whose
     address is not known.
     """
-    there = [of.name for of in sets]
+    there, chosen = [of.name for of in sets], job.annotators
     for one in chosen:
         if one.set and one.set not in there:
             raise SettingsError(f"--annotator {one.set}=...: expected one of the sets {', '.join(there)}")
     for of in sets:
-        check_locale(of, options["locale"])
+        check_locale(of, job.options["locale"])
         own = [one.model for one in chosen if one.set == of.name] or [one.model for one in chosen if not one.set]
         for annotator in own or _maker(of, own_responses(of, sets, responses)):
-            yield Annotating(of, annotator, rules_of(of, options["prompts"]))
+            yield Annotating(of, annotator, rules_of(of, job.options["prompts"]))
 
 
 def to_annotate(
@@ -241,34 +197,46 @@ def to_annotate(
 
 
 def annotate_set(
-    task: Annotating,
-    sets: Sequence[RecordSet],
-    responses: Sequence[Response],
-    kept_in: Path,
-    repeats: int,
-    jobs: int,
-    show: Callable[[str], None],
-) -> tuple[list[Response], Annotated]:
+    task: Annotating, sets: Sequence[RecordSet], responses: Sequence[Response], job: ScoringJob
+) -> tuple[list[Response], Labelling]:
     """The responses and the reference texts of a set, with annotations of a model, and how these were made.
 
     Its earlier ones by the same prompts are kept, those by others replaced. Responses that belong to no set, or to
     several, are not scored, and so not annotated.
     """
     of, annotator, prompts = task
-    asked, open_ones = to_annotate(task, sets, responses, repeats)
+    asked, open_ones = to_annotate(task, sets, responses, job.options["repeats"])
     found = annotate(
         [without(r, annotator.name) for r, is_open in zip(asked, open_ones, strict=True) if is_open],
         of.records.values(),
         annotator,
-        kept_in,
-        repeats=repeats,
-        jobs=jobs,
+        job.out / KEPT,
+        repeats=job.options["repeats"],
+        jobs=job.jobs,
         prompts=prompts,
-        watch=lambda count, most: show(f"{annotator.name}: {count} of {most} replies annotated"),
+        watch=lambda count, most: job.show(f"{annotator.name}: {count} of {most} replies annotated"),
     )
     labelled = iter(found.responses)
     merged = [next(labelled) if is_open else r for r, is_open in zip(asked, open_ones, strict=True)]
     return merged, found
+
+
+class AnnotatedWith(TypedDict):
+    """By what a model annotated the replies to a set, and what that took, be it asked now or earlier."""
+
+    set: str
+    annotator: str
+    locale: str
+    acts: Annotated[str, Meta(description="hash of the rules of the acts")]
+    rules: Annotated[str, Meta(description="hash of all that the model was told beside what it annotates")]
+    server: str | None
+    sdk: str | None
+    models: Annotated[dict[str, int], Meta(description="answers by exact version")]
+    answers: int
+    refusals: int
+    tokens_in: int
+    tokens_out: int
+    usd: Annotated[float | None, Meta(description="at list prices; null where they are not known")]
 
 
 def annotated_with(task: Annotating, usage: Usage) -> AnnotatedWith:

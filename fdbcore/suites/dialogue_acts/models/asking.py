@@ -1,14 +1,19 @@
-"""Asks models for many items: tells a model what is wrong with its answer, and waits for errors that pass."""
+"""Whom a scoring asks, and how: a model is told what is wrong with its answer, and errors that pass are waited for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from pathlib import Path
+from typing import Any, Final, Generic, Self, TypeVar
 
-from fdbcore.errors import CutOffError, InputError, PartyError, RefusalError
-from fdbcore.protocols import Model
+from fdbcore.errors import CutOffError, InputError, PartyError, RefusalError, SettingsError, told_as
+from fdbcore.protocols import Model, Transcriber
+from fdbcore.registry import model, transcriber
+from fdbcore.runs.judge_options import JudgeOptions
+from fdbcore.runtime.json_values import json_value
+from fdbcore.runtime.redaction import redacted
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts
 from fdbcore.types import Request
 
@@ -20,6 +25,51 @@ MOST_ASKED: Final = 3
 
 MOST_LEFT: Final = 3
 """If this many items in a row could not be asked for, the server counts as unreachable."""
+
+
+DEFAULT_REQUESTS: Final = 4
+KEPT: Final = "annotator-replies.jsonl"
+"""In the results folder: what annotators have answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An annotator as the user names it. set: which set it annotates; "" for every set without one of its own."""
+
+    set: str
+    model: Model
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringJob:
+    """What a user asks of a scoring, and who helps: annotators, and if named a recogniser and a judge.
+
+    out: the results folder. jobs: so many requests at a time.
+    """
+
+    options: Mapping[str, Any]
+    annotators: Sequence[Named]
+    recogniser: Transcriber | None
+    judging: JudgeOptions
+    out: Path = Path()
+    jobs: int = DEFAULT_REQUESTS
+    show: Callable[[str], None] = print
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """SettingsError for helpers that there are not, several judges, or turns to judge without good replies."""
+        annotators = named(options)
+        with told_as("--asr", "asr"):
+            recogniser = None if options["asr"] is None else transcriber(options["asr"])
+        return cls(options, annotators, recogniser, judge_options(options))
+
+    @property
+    def models(self) -> list[Model]:
+        """The annotators of turns, which belong to no set. SettingsError for one of a set."""
+        if of_sets := [one.set for one in self.annotators if one.set]:
+            what = f"--annotator {of_sets[0]}=..."
+            raise SettingsError(f"{what}: expected VENDOR:NAME beside --turns, which has no sets")
+        return [one.model for one in self.annotators]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +144,37 @@ def in_order(tasks: Sequence[Callable[[], Result]], jobs: int) -> Generator[Resu
             yield result
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def parse_json(text: str) -> Any:  # noqa: ANN401
+    """The JSON value of an answer; InputError if the answer is anything else."""
+    try:
+        return json_value(text)
+    except ValueError as error:
+        raise InputError(f"expected one JSON value and nothing else: {error}") from error
+
+
+def named(options: Mapping[str, Any]) -> list[Named]:
+    """The annotators of the options: ADDRESS, or SET=ADDRESS."""
+    with told_as("--annotator", "model"):
+        return [_named(text) for text in options["annotator"]]
+
+
+def _named(text: str) -> Named:
+    of, sign, address = text.partition("=")
+    if not sign or ":" in of or "?" in of:  # an address begins with its scheme
+        return Named("", model(text))
+    if not of or not address:
+        raise SettingsError(f"model: expected SET=VENDOR:NAME, got {redacted(text)!r}")
+    return Named(of, model(address))
+
+
+def judge_options(options: Mapping[str, Any]) -> JudgeOptions:
+    """Who judges: nobody, or one. SettingsError for several, options of none, or turns without good replies."""
+    asked = {**options, "repeats": options["repeats"] if options["judge"] else 1}
+    found = JudgeOptions.of(asked)
+    if len(found.judges) > 1:
+        raise SettingsError(f"--judge: expected one, got {len(found.judges)}")
+    if found.judges and options["turns"] and not options["references"]:
+        raise SettingsError("--judge: expected --references beside --turns: a judge compares replies with good ones")
+    return found

@@ -8,31 +8,39 @@ is left out, also of the tests: these take the records on which both systems hav
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
-from fdbcore.errors import SettingsError
 from fdbcore.report.format import judging_took
+from fdbcore.results.comparing import with_holm
+from fdbcore.results.document import ProblemEntry
 from fdbcore.runs.asking import Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
 from fdbcore.runs.judge_options import JudgeOptions, expected_of
 from fdbcore.runs.verdicts import VERDICT, Verdict, check_verdict, verdict_of
 from fdbcore.stats.shares import wilson_by_cluster
+from fdbcore.suites.dialogue_acts.models.asking import ScoringJob
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response
-from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT, ScoringSettings, correct, paired
-from fdbcore.suites.dialogue_acts.scoring.scores import Floats, no_reply
+from fdbcore.suites.dialogue_acts.scoring.comparison import (
+    CONTENT,
+    Compared,
+    JudgedBy,
+    ScoringSettings,
+    paired,
+)
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
+from fdbcore.suites.dialogue_acts.scoring.scores import ContentVerdict, Floats, no_reply
 from fdbcore.suites.dialogue_acts.sets import RecordSet, matched
 from fdbcore.suites.dialogue_acts.tag_sets import DATA
 from fdbcore.types import Rubric, RubricQuestion
+from fdbcore.types.scorecard import Figure, scaled_interval
 from fdbcore.types.usage import ExpectedUse
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, ComparisonJson, ContentRow, JudgedBy
 
 JUDGED: Final = "judged.json"
 """In the results folder: what the judge has answered."""
@@ -64,23 +72,13 @@ class JudgedReply(NamedTuple):
     question: JudgeQuestion | None
 
 
-def judge_options(options: Mapping[str, Any]) -> JudgeOptions:
-    """Who judges: nobody, or one. SettingsError for several, options of none, or turns without good replies."""
-    asked = {**options, "repeats": options["repeats"] if options["judge"] else 1}
-    found = JudgeOptions.of(asked)
-    if len(found.judges) > 1:
-        raise SettingsError(f"--judge: expected one, got {len(found.judges)}")
-    if found.judges and options["turns"] and not options["references"]:
-        raise SettingsError("--judge: expected --references beside --turns: a judge compares replies with good ones")
-    return found
-
-
 def replies_to_judge(sets: Sequence[RecordSet], responses: Sequence[Response]) -> list[JudgedReply]:
     """Every reply of a system to a record of the sets, in their order."""
     return [
         JudgedReply(
             ReplyPlace(one.set.name, id, one.system, reply.trial),
-            _where(reply, one.set),
+            # a call has other turns, too
+            reply.where if reply.where and one.set.clusters is None else f"{reply.where} {reply.id}".strip(),
             None if no_reply(reply) else _question(one.set.records[id], reply.text),
         )
         for one in matched(sets, responses)[0]
@@ -88,11 +86,6 @@ def replies_to_judge(sets: Sequence[RecordSet], responses: Sequence[Response]) -
         for id, trials in one.responses.items()
         for reply in trials
     ]
-
-
-def _where(reply: Response, of: RecordSet) -> str:
-    """Where a reply is; that of a turn is in the call of other turns, too."""
-    return reply.where if reply.where and of.clusters is None else f"{reply.where} {reply.id}".strip()
 
 
 def _question(record: Record, reply: str | None) -> JudgeQuestion:
@@ -145,69 +138,72 @@ def judge_content(
     sets: Sequence[RecordSet],
     responses: Sequence[Response],
     settings: ScoringSettings,
-    options: JudgeOptions,
-    out: Path,
-    jobs: int,
-    show: Callable[[str], None],
-) -> Sequence[str]:
-    """Ask the judge, if there is one, about all replies, put its verdicts into their document, and say what that took.
+    job: ScoringJob,
+) -> tuple[ActsDocument, list[str]]:
+    """Ask the judge, if there is one, about all replies: their document with its verdicts, and what that took.
 
-    What it has answered before is in the results folder `out`, and is not asked again. SettingsError if it cannot be
+    What it has answered before is in the results folder, and is not asked again. SettingsError if it cannot be
     asked at all.
     """
+    options = job.judging
     if not options.judges:
-        return []
+        return content, []
     desk, replies = Desk(options.limit_usd), replies_to_judge(sets, responses)
-    requests = _requests(replies, options, out / JUDGED)
-    asked = ask_each_once(requests, desk, jobs, show)
+    requests = _requests(replies, options, job.out / JUDGED)
+    asked = ask_each_once(requests, desk, job.jobs, job.show)
     answers = iter(asked.answers)
     verdicts: dict[ReplyPlace, Verdict] = {}
+    problems = list(content.problems)
     for each in replies:
         own = [] if each.question is None else [next(answers) for _ in range(options.repeats)]
         verdicts[each.place] = found = verdict_of(own) if own else NOT_GIVEN
         if found.right is None:
-            reason = f"{each.place.system}: content unscored: {found.reason}"
-            content["problems"].append({"where": each.where, "reason": reason})
+            problems.append(ProblemEntry(each.where, f"{each.place.system}: content unscored: {found.reason}"))
     judging: JudgedBy = {**spent_on(requests, options.repeats, desk.stopped), "judge": options.judges[0].name}
-    _put_into(content, judging, verdicts, sets, settings)
-    return [asked.told, judging_took(judging, "these replies")]
+    judged = _with_verdicts(structs.replace(content, problems=problems, judging=judging), verdicts, sets, settings)
+    return judged, [asked.told, judging_took(judging, "these replies")]
 
 
-def _put_into(
-    content: ActsDocument,
-    judging: JudgedBy,
-    verdicts: Verdicts,
-    sets: Sequence[RecordSet],
-    settings: ScoringSettings,
-) -> None:
-    """The verdicts into a document, beside the acts of their replies, with their shares and tests.
+def _with_verdicts(
+    content: ActsDocument, verdicts: Verdicts, sets: Sequence[RecordSet], settings: ScoringSettings
+) -> ActsDocument:
+    """A document with the verdicts beside the acts of their replies, and with their shares and tests.
 
     Holm's family then is the comparisons of the acts and of the content together.
     """
     compared = [one for of in sets for one in content_comparisons(of, verdicts, settings)]
-    correct(family := [*content["comparisons"], *compared])
-    content["settings"]["family"] = len(family)
-    rows = [row for of in sets for row in content_rows(of, verdicts)]
-    content["judging"] = {**judging, "rows": rows, "comparisons": compared}
-    for item in content["items"]:
-        verdict = verdicts.get(ReplyPlace(item["set"], item["id"], item["system"], item.get("trial", 1)))
+    family = with_holm([*content.differences, *(one.difference for one in compared)])
+    acts, judged = family[: len(content.differences)], family[len(content.differences) :]
+    of_content = [(one.set, difference) for one, difference in zip(compared, judged, strict=True)]
+    differences, rows = [], list(content.rows)
+    for of, scored in zip(sets, content.sets, strict=True):
+        figures = {system: content_figure(of, system, verdicts) for system in _systems(of, verdicts)}
+        for condition in scored.conditions:
+            own = [one for one in acts if one.condition == condition]
+            own += [structs.replace(one, condition=condition) for name, one in of_content if name == of.name]
+            pairs = dict.fromkeys((one.a, one.b) for one in own)
+            differences += [one for pair in pairs for one in own if (one.a, one.b) == pair]
+            for k, row in enumerate(rows):
+                if (row.condition, row.group, row.subset) == (condition, "system", "") and row.system in figures:
+                    figure, counts = figures[row.system]
+                    measures, counted = row.measures | {CONTENT.id: figure}, row.counts | counts
+                    rows[k] = structs.replace(row, measures=measures, counts=counted)
+    items = list(content.items)
+    for k, item in enumerate(items):
+        verdict = verdicts.get(ReplyPlace(item.set, item.id, item.system, item.trial or 1))
         if verdict is not None:
-            item["response"]["verdict"] = {"right": verdict.right, "reason": verdict.reason}
-            if len(verdict.repeats) > 1:
-                item["response"]["verdict"]["repeats"] = list(verdict.repeats)
+            told = ContentVerdict(verdict.right, verdict.reason, verdict.repeats if len(verdict.repeats) > 1 else ())
+            items[k] = structs.replace(item, response=structs.replace(item.response, verdict=told))
+    counted_for = structs.replace(content.settings, family=len(family))
+    return structs.replace(content, settings=counted_for, items=items, rows=rows, differences=differences)
 
 
-def content_rows(of: RecordSet, verdicts: Verdicts) -> list[ContentRow]:
-    """A row for each system; intervals are over records, or over recorded users where records are turns of these."""
-    return [_row(of, system, verdicts) for system in _systems(of, verdicts)]
-
-
-def content_comparisons(of: RecordSet, verdicts: Verdicts, settings: ScoringSettings) -> list[ComparisonJson]:
-    """Each two systems, paired by record; `p_holm` is still missing."""
+def content_comparisons(of: RecordSet, verdicts: Verdicts, settings: ScoringSettings) -> list[Compared]:
+    """Each two systems, paired by record, in percent; `p_corrected` is still missing."""
     means = {system: _means(of, system, verdicts) for system in _systems(of, verdicts)}
     names = list(combinations(means, 2))
-    differences = [(means[a] - means[b])[:, None, None] for a, b in names]
-    return list(paired(of.name, None, [CONTENT], names, differences, of.clusters, settings))
+    apart = [(means[a] - means[b])[:, None, None] for a, b in names]
+    return list(paired(of.name, "", [CONTENT.id], names, apart, of.clusters, settings, 100))
 
 
 def _systems(of: RecordSet, verdicts: Verdicts) -> list[str]:
@@ -234,25 +230,19 @@ def _means(of: RecordSet, system: str, verdicts: Verdicts) -> Floats:
     return np.array([fmean(known[id]) if id in known else np.nan for id in of.records])
 
 
-def _row(of: RecordSet, system: str, verdicts: Verdicts) -> ContentRow:
+def content_figure(of: RecordSet, system: str, verdicts: Verdicts) -> tuple[Figure, dict[str, int]]:
+    """The share of the replies of a system whose content is right, in %, and how many are, and are unscored.
+
+    Intervals are over records, or over recorded users where records are turns of these.
+    """
     given = sum((place.set, place.system) == (of.name, system) for place in verdicts)
-    known = _known(of, system, verdicts)
     units = dict(zip(of.records, of.clusters or range(len(of.records)), strict=True))
     by_unit: defaultdict[int, list[bool]] = defaultdict(list)
-    for id, own in known.items():
+    for id, own in _known(of, system, verdicts).items():
         by_unit[units[id]] += own
     pooled: Sequence[Sequence[bool]] = list(by_unit.values())
     n, right = sum(map(len, pooled)), sum(map(sum, pooled))
     interval = wilson_by_cluster(list(map(sum, pooled)), list(map(len, pooled))) if pooled else None
-    row: ContentRow = {
-        "set": of.name,
-        "system": system,
-        "n": n,
-        "right": right,
-        "unscored": given - n,
-        "share": right / n if n else None,
-        "ci95": None if interval is None else (interval.low, interval.high),
-    }
-    if of.clusters is not None:
-        row["clusters"] = len(pooled)
-    return row
+    figure = Figure(100 * (right / n) if n else None, None, scaled_interval(interval, 100), n)
+    users = {} if of.clusters is None else {"judged_users": len(pooled)}
+    return figure, {"right": right, "content_unscored": given - n, **users}

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.report.paper.tables import PaperTable, csv_text
 from fdbcore.suites.dialogue_acts.page.words import acts_of, mean
+from fdbcore.suites.dialogue_acts.records import Step
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import cases
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import ActJson
-    from fdbcore.suites.dialogue_acts.document_types import (
-        ActsDocument,
-        ItemJson,
-        MeanJson,
-        RowJson,
-    )
+from fdbcore.suites.dialogue_acts.scoring.document import PUBLISHED, ActsDocument
+from fdbcore.types.scorecard import Figure
 
 WITH_SD: Final = ("wlcs", "wed")
 PARTS: Final = ("deletion", "insertion", "substitution")
@@ -63,48 +57,51 @@ def paper_files(document: ActsDocument) -> dict[str, str]:
     }
 
 
-def _rows(document: ActsDocument) -> Iterator[tuple[str, str, int | None, Mapping[str, MeanJson]]]:
+def _rows(document: ActsDocument) -> Iterator[tuple[str, str, int | None, Mapping[str, Figure]]]:
     """Who made the set, system, n and measures of each row: those of this document, then the published ones.
 
     The systems of each set stand in the order in which the first set has them.
     """
-    own = [row for row in document["rows"] if row["kind"] == "system" and row["weights"] == "given"]
-    sets, systems = list(dict.fromkeys(row["set"] for row in own)), list(dict.fromkeys(row["system"] for row in own))
-    for row in sorted(own, key=lambda row: (sets.index(row["set"]), systems.index(row["system"]))):
-        yield _made_by(row, document), row["system"], row["n"], row["measures"]
-    for published in document["published"]:
-        yield f"{published['set']} (paper)", published["system"], None, published["measures"]
+    own = [row for row in document.rows if row.group == "system" and not row.subset]
+    sets, systems = dict(_sets(document)), list(dict.fromkeys(row.system for row in own))
+    for row in sorted(own, key=lambda row: (sets[row.condition][0], systems.index(row.system))):
+        yield sets[row.condition][1], row.system, row.n, row.measures
+    for row in (row for row in document.rows if row.group == "published"):
+        yield f"{row.condition.removeprefix(PUBLISHED)} (paper)", row.system, None, row.measures
 
 
-def _made_by(row: RowJson, document: ActsDocument) -> str:
-    """The makers of the set of a row; its name too if they made several, and its annotator if that is another."""
-    makers = {of["name"]: ", ".join(of["generators"]) or of["name"] for of in document["sets"]}
-    maker = makers[row["set"]]
-    name = maker if list(makers.values()).count(maker) == 1 else f"{maker} ({row['set']})"
-    return name if row["annotator"] in (maker, None) else f"{name}, annotated by {row['annotator']}"
+def _sets(document: ActsDocument) -> Iterator[tuple[str, tuple[int, str]]]:
+    """Of each condition the place of its set, and the makers of this; its name too if they made several, and its
+    annotator if that is another.
+    """
+    makers = [", ".join(of.generators) or of.name for of in document.sets]
+    for place, (of, maker) in enumerate(zip(document.sets, makers, strict=True)):
+        name = maker if makers.count(maker) == 1 else f"{maker} ({of.name})"
+        for condition, annotator in zip(of.conditions, of.annotators, strict=True):
+            yield condition, (place, name if annotator == maker else f"{name}, annotated by {annotator}")
 
 
-def _cells(measures: Mapping[str, MeanJson]) -> list[str]:
+def _cells(measures: Mapping[str, Figure]) -> list[str]:
     wlcs, wlcs_sd, wed, wed_sd, *parts = map(mean, _values(measures))
     return [f"{wlcs} ({wlcs_sd})", f"{wed} ({wed_sd})", *parts]
 
 
-def _values(measures: Mapping[str, MeanJson]) -> Iterator[float | None]:
+def _values(measures: Mapping[str, Figure]) -> Iterator[float | None]:
     for name in WITH_SD:
-        yield from (measures[name]["mean"], measures[name].get("sd"))
+        yield from (measures[name].value, measures[name].sd)
     for name in PARTS:
-        yield measures[name]["mean"]
+        yield measures[name].value
 
 
 def _case_rows(document: ActsDocument) -> Iterator[list[str]]:
-    for number, case in enumerate(cases(document["items"]), 1):
-        item: ItemJson = document["items"][case["item"]]
-        cost = item["scores"]["wed" if case["case"] == "smallest" else case["case"]]
+    for number, case in enumerate(cases(document.items), 1):
+        item = document.items[case["item"]]
+        cost = item.scores["wed" if case["case"] == "smallest" else case["case"]]
         asked, given = map(_acts, acts_of(item))
-        texts = item["user"], item["reference"]["text"], asked, item["response"]["text"] or "", given, item["system"]
-        yield [str(number), f"{SUMMARIES[case['case']]} ({cost:.2f})", *texts, item["set"], item["id"]]
+        texts = item.user, item.reference.text, asked, item.response.text or "", given, item.system
+        yield [str(number), f"{SUMMARIES[case['case']]} ({cost:.2f})", *texts, item.set, item.id]
 
 
-def _acts(steps: Sequence[ActJson]) -> str:
-    pairs = (f"({step['act']}, {step['importance']:.2f})" for step in steps)
+def _acts(steps: Sequence[Step]) -> str:
+    pairs = (f"({step.act}, {step.importance:.2f})" for step in steps)
     return f"[{', '.join(pairs)}]"

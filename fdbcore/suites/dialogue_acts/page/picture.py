@@ -1,22 +1,23 @@
-"""Draws one alignment to explain its score: the reference above, the reply below, and what each step costs."""
+"""Draws one alignment to explain its score: the reference above, the reply below, and what each step costs.
+
+Below it stand a judge's verdict, where the reply lies in its call, and each act with its words and its annotator's
+reason.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
+from fdbcore.report.html.templates import static
+from fdbcore.report.svg import text as svg
 from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
-from fdbcore.suites.dialogue_acts.page.languages import sayer
-from fdbcore.suites.dialogue_acts.page.svg import drawing
-from fdbcore.suites.dialogue_acts.page.told_acts import live_view, verdict_view, why
-from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, acts_of, headline, reasons, weight
+from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PACKAGE, acts_of, headline, reasons, sayer, weight
+from fdbcore.suites.dialogue_acts.records import LiveReply, Step
+from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem, ContentVerdict
 from fdbcore.suites.dialogue_acts.tag_sets import TagJson, TagSet, paper_acts, parsed
 from fdbcore.types.scorecard import ScoredCase
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import ActJson
-    from fdbcore.suites.dialogue_acts.document_types import ItemJson, StepJson
 
 WIDTH: Final = 420
 MARGIN: Final = 6
@@ -25,6 +26,19 @@ BLOCK_HEIGHT, GAP, COST_HEIGHT = 38, 58, 20
 SAID_PX, TEXT_PX, NAME_PX, WEIGHT_PX = 14, 13, 12, 11
 PADDING: Final = 6
 BOLD: Final = 1.15  # of the width of regular letters
+IN_WORDS: Final = {"before": "before the user's turn", "further": "in a further turn", "aside": "aside"}
+UNKNOWN: Final = "(words not known)"
+NO_QUOTE: Final = "(what the annotator quotes is not in the reply)"
+DEFINITIONS: Final = (
+    "".join(
+        f'<pattern id="acts-hatch-{where}" width="6" height="6" patternUnits="userSpaceOnUse" '
+        f'patternTransform="rotate(45)"><path class="hatch {where}" d="M0 0V6"/></pattern>'
+        for where in ("on-act", "on-page")
+    )
+    + '<pattern id="acts-dots" width="5" height="5" patternUnits="userSpaceOnUse">'
+    '<circle class="dot" cx="2.5" cy="2.5" r="1"/></pattern>'
+)
+"""The patterns that drawings refer to."""
 
 
 class Block(NamedTuple):
@@ -37,19 +51,22 @@ class Block(NamedTuple):
     operation: str
 
 
+Path: TypeAlias = Sequence[tuple[float, Block | None, Block | None]]
+"""Of each step of an alignment its cost, and the acts of the reference and of the reply that it takes."""
+
+
 def view(case: ScoredCase) -> str:
     """The view of a case on the page, as HTML: the background of the user, and the picture."""
-    item: ItemJson = case.item["item"]
-    background = item["background"]
+    item: ActsItem = case.item["item"]
+    background = item.background
     about = f'<p class="note" lang="{xml(case.lang)}">{xml(background)}</p>' if background else ""
-    live = item["response"].get("live")
     drawn = picture(item, case.lang, parsed(case.item["tag_set"]), sayer(case.item["language"]))
-    verdict = item["response"].get("verdict")
+    verdict, live = item.response.verdict, item.response.live
     judged = verdict_view(verdict, case.lang) if verdict else ""
     return about + drawn + judged + (live_view(live) if live else "") + why(item, case.lang)
 
 
-def picture(item: ItemJson, lang: str = "ja", tags: TagSet | None = None, say: Callable[[str], str] = str) -> str:
+def picture(item: ActsItem, lang: str = "ja", tags: TagSet | None = None, say: Callable[[str], str] = str) -> str:
     """The alignment of one item of a scores document as an svg element (see `svg.drawing` and `svg.standalone`).
 
     The acts of the reference stand above those of the reply, in order; their widths show their importance. A kept act
@@ -59,38 +76,38 @@ def picture(item: ItemJson, lang: str = "ja", tags: TagSet | None = None, say: C
     """
     title, why_so = say(headline(item)), [say(reason) for reason in reasons(item)]
     pen = _Pen(tags or paper_acts(), lang)
-    reference, reply = _rows(item)
-    pen.said("The user", item["user"])
-    index = item["reference"].get("index") or 0
-    pen.said(f"A good reply{f' (reference {index + 1})' if index else ''}", item["reference"]["text"])
+    sums = [sum(step.importance for step in steps) for steps in acts_of(item)]
+    unit = float(ROW / max(1.0, item.scores["wed"], *sums))  # the width of 1.00 at which the longest row fits
+    of_reference = {step.reference_index: OPERATIONS[step.operation] for step in item.path}
+    of_reply = {step.prediction_index: OPERATIONS[step.operation] for step in item.path}
+    reference = _blocks(item.reference.steps, of_reference, unit)
+    reply = _blocks(item.response.steps, of_reply, unit)
+    pen.said("The user", item.user)
+    index = item.reference.index
+    pen.said(f"A good reply{f' (reference {index + 1})' if index else ''}", item.reference.text)
     pen.row(reference)
-    pen.links(item["path"], reference, reply)
+    path = [
+        (
+            step.cost,
+            None if step.reference_index is None else reference[step.reference_index],
+            None if step.prediction_index is None else reply[step.prediction_index],
+        )
+        for step in item.path
+    ]
+    pen.links(path)
     pen.row(reply)
-    pen.said(f"The reply of {item['system']}", item["response"]["text"])
-    pen.costs(item["path"], reference, reply, _unit(item), title)
+    pen.said(f"The reply of {item.system}", item.response.text)
+    pen.costs(path, unit, title)
     for sentence in why_so:
         pen.sentence(sentence)
     described = " ".join([say(f"{headline(item)}."), *why_so])
     return drawing("".join(pen.parts), WIDTH, pen.y + MARGIN, described, "picture")
 
 
-def _unit(item: ItemJson) -> float:
-    """The width of 1.00 at which the longest row fits."""
-    sums = [sum(step["importance"] for step in steps) for steps in acts_of(item)]
-    return float(ROW / max(1.0, item["scores"]["wed"], *sums))
-
-
-def _rows(item: ItemJson) -> tuple[list[Block], list[Block]]:
-    of_reference = {step["reference_index"]: OPERATIONS[step["operation"]] for step in item["path"]}
-    of_reply = {step["prediction_index"]: OPERATIONS[step["operation"]] for step in item["path"]}
-    unit, (references, replies) = _unit(item), acts_of(item)
-    return _blocks(references, of_reference, unit), _blocks(replies, of_reply, unit)
-
-
-def _blocks(steps: Sequence[ActJson], became: Mapping[int | None, str], unit: float) -> list[Block]:
-    starts = accumulate((step["importance"] * unit for step in steps), initial=float(MARGIN))
+def _blocks(steps: Sequence[Step], became: Mapping[int | None, str], unit: float) -> list[Block]:
+    starts = accumulate((step.importance * unit for step in steps), initial=float(MARGIN))
     return [
-        Block(step["act"], step["importance"], x, step["importance"] * unit, became[index])
+        Block(step.act, step.importance, x, step.importance * unit, became[index])
         for index, (step, x) in enumerate(zip(steps, starts, strict=False))
     ]
 
@@ -125,48 +142,38 @@ class _Pen:
         self.parts += [_block(block, self.tags.by_name[block.act], self.y) for block in blocks]
         self.y += BLOCK_HEIGHT
 
-    def links(self, path: Sequence[StepJson], reference: Sequence[Block], reply: Sequence[Block]) -> None:
+    def links(self, path: Path) -> None:
         """Between the rows: which acts belong together, and what each step costs."""
         top, bottom = self.y, self.y + GAP
-        for step in path:
-            above, below = _ends(step, reference, reply)
+        for cost, above, below in path:
             if above and below:
                 colour = self.tags.by_name[above.act]["colour"]
-                self.parts.append(_link(above, below, colour, top, bottom, step["cost"]))
+                self.parts.append(_link(above, below, colour, top, bottom, cost))
             elif above:
-                self.parts.append(_fitting(above, ("missing {}", "{}"), step["cost"], top + 15))
+                self.parts.append(_fitting(above, ("missing {}", "{}"), cost, top + 15))
             elif below:
-                self.parts.append(_fitting(below, ("redundant {}", "{}"), step["cost"], bottom - 7))
+                self.parts.append(_fitting(below, ("redundant {}", "{}"), cost, bottom - 7))
         self.y = bottom
 
-    def costs(
-        self,
-        path: Sequence[StepJson],
-        reference: Sequence[Block],
-        reply: Sequence[Block],
-        unit: float,
-        title: str,
-    ) -> None:
+    def costs(self, path: Path, unit: float, title: str) -> None:
         """The costs end to end: all of a missing or redundant act; of two swapped acts half of each, or less for
         related ones.
         """
         self.parts.append(f'<path class="rule" d="M{MARGIN} {number(self.y + 4)}H{MARGIN + ROW}"/>')
         self._lines(wrap(title, ROW / (BOLD * TEXT_PX)), "strong", self.y + 22, 17)
         x = float(MARGIN)
-        for step in path:
-            sides = [block for block in _ends(step, reference, reply) if block]
+        for of_step, *ends in path:
+            sides = [block for block in ends if block]
             whole = sum(block.importance for block in sides)
-            for block in sides if step["cost"] else ():
-                cost = step["cost"] * block.importance / whole
+            for block in sides if of_step else ():
+                cost = of_step * block.importance / whole
+                text, width = weight(cost), cost * unit
+                place = f'x="{number(x + width / 2)}" y="{number(self.y + 14)}"'
+                label = f'<text class="weight" {place}>{text}</text>' if _fits(text, WEIGHT_PX, width - PADDING) else ""
                 colour = self.tags.by_name[block.act]["colour"]
-                self.parts.append(_cost(block, colour, cost, x, cost * unit, self.y))
-                x += cost * unit
+                self.parts.append(_piece(block, colour, x, width, self.y, COST_HEIGHT, "", label))
+                x += width
         self.y += COST_HEIGHT + 6 if x > MARGIN else 0
-
-
-def _ends(step: StepJson, reference: Sequence[Block], reply: Sequence[Block]) -> tuple[Block | None, Block | None]:
-    above, below = step["reference_index"], step["prediction_index"]
-    return (None if above is None else reference[above]), (None if below is None else reply[below])
 
 
 def _block(block: Block, tag: TagJson, y: float) -> str:
@@ -185,23 +192,13 @@ def _piece(
 ) -> str:
     """A piece of an act in its colour, with the sign of what happened to it."""
     place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
-    inner = _inset(x, width, y, height)
+    by = min(2.0, width / 4)  # the frame has space to its neighbours
+    size = f'width="{number(width - 2 * by)}" height="{number(height - 4)}"'
+    inner = f'x="{number(x + by)}" y="{number(y + 2)}" {size}'
     described = f"<title>{xml(title)}</title>" if title else ""
     over = "" if block.operation == "kept" else f'<rect class="over" {inner}/>'
     fill = f'<rect class="fill" fill="{xml(colour)}" {place}/>'
     return f'<g class="block {block.operation}">{described}{fill}{over}{texts}</g>'
-
-
-def _cost(block: Block, colour: str, cost: float, x: float, width: float, y: float) -> str:
-    text = weight(cost)
-    label = f'<text class="weight" x="{number(x + width / 2)}" y="{number(y + 14)}">{text}</text>'
-    return _piece(block, colour, x, width, y, COST_HEIGHT, "", label if _fits(text, WEIGHT_PX, width - PADDING) else "")
-
-
-def _inset(x: float, width: float, y: float, height: float) -> str:
-    """The frame within a block, with space to its neighbours."""
-    by = min(2.0, width / 4)
-    return f'x="{number(x + by)}" y="{number(y + 2)}" width="{number(width - 2 * by)}" height="{number(height - 4)}"'
 
 
 def _link(above: Block, below: Block, colour: str, top: float, bottom: float, cost: float) -> str:
@@ -229,3 +226,75 @@ def _fitting(block: Block, texts: Sequence[str], cost: float, y: float) -> str:
 
 def _fits(text: str, size_px: float, room: float) -> bool:
     return BOLD * width_em(text) * size_px <= room
+
+
+def act_list(steps: Sequence[Step], lang: str) -> str:
+    """The acts in their order, as HTML. lang: of words and reasons. Words that are no quote are not shown as one."""
+    return f'<ol class="told">{"".join(_told(step, lang) for step in steps)}</ol>'
+
+
+def why(item: ActsItem, lang: str) -> str:
+    """The words and the reason of each act of both sides, as HTML; "" if an annotator gave neither."""
+    asked, given = acts_of(item)
+    sides = {"the good reply": asked, f"the reply of {item.system}": given}
+    parts = [
+        f"<p>Acts of {xml(who)}</p>{act_list(steps, lang)}"
+        for who, steps in sides.items()
+        if any(step.words or step.rationale for step in steps)
+    ]
+    heading = "Which words each act stands for, and why"
+    return f'<details class="why" open><summary>{heading}</summary>{"".join(parts)}</details>' if parts else ""
+
+
+def verdict_view(verdict: ContentVerdict, lang: str) -> str:
+    """What the judge says of the content, as HTML. lang: of its reason."""
+    found = {True: "right", False: "not right", None: "unscored"}[verdict.right]
+    reason = f': <span lang="{xml(lang)}">{xml(verdict.reason)}</span>' if verdict.reason else ""
+    return f"<p>Content, by the judge: <b>{found}</b>{reason}</p>"
+
+
+def live_view(live: LiveReply) -> str:
+    """Where a reply lies in its call, and what else was said there, as HTML."""
+    lines = []
+    if live.start_s is not None and live.end_s is not None:
+        after, seconds = "", live.after_s
+        if seconds is not None:
+            after = f", {abs(seconds):.2f} s {'before the user' if seconds < 0 else 'after the user'}'s turn"
+            after += " ended" if seconds < 0 else ""
+        lines.append(f"The reply is at {live.start_s:.2f} to {live.end_s:.2f} s of the call{after}.")
+    lines += [
+        f"Not scored, {IN_WORDS.get(each.part, each.part)}, {each.start_s:.2f} to {each.end_s:.2f} s: "
+        f"{each.text or UNKNOWN}"
+        for each in live.apart
+    ]
+    return "".join(f'<p class="note">{xml(line)}</p>' for line in lines)
+
+
+def _told(step: Step, lang: str) -> str:
+    parts = [f"<b>{xml(step.act)} {weight(step.importance)}</b>"]
+    if step.words:
+        parts.append(f'<q lang="{xml(lang)}">{xml(step.words)}</q>' if step.is_quote else f"<em>{NO_QUOTE}</em>")
+    if step.rationale:
+        parts.append(f'<span class="meaning" lang="{xml(lang)}">{xml(step.rationale)}</span>')
+    return f"<li>{' '.join(parts)}</li>"
+
+
+def drawing(content: str, width: float, height: float, description: str, css: str) -> str:
+    """An svg element for a page that has `style()` and `definitions()`."""
+    return svg.drawing(content, width, height, description, f"acts {css}")
+
+
+def definitions() -> str:
+    """The patterns that drawings refer to, once per page. They are not hidden: browsers would drop them."""
+    return f'<svg class="acts" width="0" height="0" aria-hidden="true"><defs>{DEFINITIONS}</defs></svg>'
+
+
+def standalone(drawn: str) -> str:
+    """The svg element of `drawing` as a file for a paper, on white."""
+    return svg.standalone(drawn, static("picture.css", PACKAGE), DEFINITIONS)
+
+
+def style() -> str:
+    """The style sheet of the drawings in a page, for light and dark."""
+    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{static('picture-dark.css', PACKAGE)}}}\n"
+    return f"{static('picture.css', PACKAGE)}\n{dark}"

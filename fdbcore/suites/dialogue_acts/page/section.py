@@ -3,100 +3,107 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fdbcore.report.format import judging_took
 from fdbcore.report.html.templates import render, static
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted, wrapped
 from fdbcore.report.svg.text import number, xml
-from fdbcore.suites.dialogue_acts.page.card import language, name_of, several_conditions, tags_of
-from fdbcore.suites.dialogue_acts.page.languages import ENGLISH, page_words
-from fdbcore.suites.dialogue_acts.page.picture import picture, view
-from fdbcore.suites.dialogue_acts.page.svg import PACKAGE, definitions, drawing, standalone
-from fdbcore.suites.dialogue_acts.page.svg import style as style_of_drawings
-from fdbcore.suites.dialogue_acts.page.words import PARTS, mean
-from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet, paper_acts
+from fdbcore.suites.dialogue_acts.page.card import language, name_of, several_conditions
+from fdbcore.suites.dialogue_acts.page.picture import definitions, drawing, picture, standalone, style, view
+from fdbcore.suites.dialogue_acts.page.words import PACKAGE, PARTS, mean, page_words
+from fdbcore.suites.dialogue_acts.scoring.diagnosis import Diagnosis
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
+from fdbcore.suites.dialogue_acts.scoring.scores import condition_of
+from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet, paper_acts, parsed
 from fdbcore.suites.dialogue_acts.turns import view as turn_view
 from fdbcore.types.scorecard import PageWords, ScoredCase, SuiteViews
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, Diagnosis
 
 OPEN: Final = 2  # diagnoses; the others are folded
 MOST: Final = 6  # acts in a list
 LARGEST: Final = 3  # on the screen
 
 
-def details(document: ActsDocument, width: int) -> list[list[str]]:
-    """Blocks of lines in at most `width` columns (60 or more)."""
-    blocks = turn_view.details(document["turns"], tags_of(document).names, width) if "turns" in document else []
-    if "timing" in document:
-        blocks.append(turn_view.timing_details(document["timing"], width))
-    if "judging" in document:
-        blocks.append(list(wrapped(judging_took(document["judging"], "these replies"), width)))
-    return [*blocks, *filter(None, [list(_diagnoses(document["diagnosis"], width))])]
+class ActsViews(SuiteViews):
+    """Which acts are missing, redundant and swapped; pictures of alignments; the page in another language."""
 
+    def __init__(self, document: ActsDocument) -> None:
+        self._document = document
+        self._tags = parsed(document.tag_set)
 
-def style() -> str:
-    """The style sheet of pictures and of `section`, for light and dark."""
-    return style_of_drawings() + static("section.css", PACKAGE)
+    def details(self, width: int) -> list[list[str]]:
+        """Which acts are missing, redundant and swapped, after the tables of turns and of timing."""
+        blocks, judging = turn_view.details(self._document, width), self._document.judging
+        if judging:
+            blocks.append(list(wrapped(judging_took(judging, "these replies"), width)))
+        return [*blocks, *filter(None, [list(_diagnoses(self._document.diagnosis, width))])]
 
+    def page_words(self) -> PageWords | None:
+        """Those of the page's own in `page_language`."""
+        return page_words(self._document.page_language)
 
-def legend(document: ActsDocument) -> str:
-    """How to read the picture of an alignment, as HTML, with the patterns that pictures refer to.
+    def style(self) -> str:
+        """The style sheet of pictures and of `section`, for light and dark."""
+        return style() + static("section.css", PACKAGE)
 
-    Signs are the acts with their colours, and what happened to them.
-    """
-    acts = [(act["name"], "", act["colour"]) for act in tags_of(document).acts]
-    signs = [*acts, *((word, f"part {word}", "") for word in PARTS.values())]
-    return render("legend.html", PACKAGE, definitions=definitions(), signs=signs)
+    def legend(self) -> str:
+        """How to read the picture of an alignment, as HTML, with the patterns that pictures refer to.
 
+        Signs are the acts with their colours, and what happened to them.
+        """
+        acts = [(act["name"], "", act["colour"]) for act in self._tags.acts]
+        signs = [*acts, *((word, f"part {word}", "") for word in PARTS.values())]
+        return render("legend.html", PACKAGE, definitions=definitions(), signs=signs)
 
-def section(document: ActsDocument) -> str:
-    """For each system: what is missing, redundant and swapped, act by act, as HTML; of calls, their turns, too."""
-    turns = turn_view.section(document["turns"], tags_of(document).names) if "turns" in document else ""
-    turns += turn_view.timing_section(document["timing"]) if "timing" in document else ""
-    if "turns" in document and not document["rows"]:
-        return turns
-    several = several_conditions(document)
-    return turns + render(
-        "section.html",
-        PACKAGE,
-        diagnosis=[
-            {
-                "system": name_of(found),
-                "is_open": number < OPEN,
-                "place": f"{found['set']}, {found['annotator']}" if several else "",
-                "drawn": confusion(found, tags_of(document)),
-                "lists": [
-                    _ranked(PARTS[part].capitalize(), _total(document, found, part), weights)
-                    for part, weights in _errors(found, "{predicted} instead of {reference}").items()
-                ],
-            }
-            for number, found in enumerate(document["diagnosis"])
-        ],
-    )
+    def picture(self, case: ScoredCase) -> str:
+        """The user's request and the alignment."""
+        return view(case)
 
+    def section(self) -> str:
+        """For each system: what is missing, redundant and swapped, act by act, as HTML; of calls, their turns, too."""
+        document = self._document
+        turns = turn_view.section(document) if document.turns or document.timing else ""
+        if document.turns and not document.settings.annotators:
+            return turns
+        several = several_conditions(document)
+        return turns + render(
+            "section.html",
+            PACKAGE,
+            diagnosis=[
+                {
+                    "system": name_of(found),
+                    "is_open": number < OPEN,
+                    "place": f"{found.set}, {found.annotator}" if several else "",
+                    "drawn": confusion(found, self._tags),
+                    "lists": [
+                        _ranked(PARTS[part].capitalize(), _total(document, found, part), weights)
+                        for part, weights in _errors(found, "{predicted} instead of {reference}").items()
+                    ],
+                }
+                for number, found in enumerate(document.diagnosis)
+            ],
+        )
 
-def figures(document: ActsDocument) -> dict[str, str]:
-    """The figures by file name: case-KIND.svg, the examples; matrix-N.svg, act by act, one per diagnosis.
+    def figures(self) -> dict[str, str]:
+        """The figures by file name: case-KIND.svg, the examples; matrix-N.svg, act by act, one per diagnosis.
 
-    Of several sets, the examples of set N are case-KIND-N.svg.
-    """
-    found, tags = {}, tags_of(document)
-    places = {of["name"]: number for number, of in enumerate(document["sets"], 1)}
-    for case in document["cases"]:
-        item = document["items"][case["item"]]
-        of = f"-{places[item['set']]}" if len(places) > 1 else ""
-        found[f"case-{case['case']}{of}.svg"] = standalone(picture(item, language(document, item["set"]), tags))
-    for nth, diagnosis in enumerate(document["diagnosis"], 1):
-        found[f"matrix-{nth}.svg"] = standalone(confusion(diagnosis, tags))
-    return found
+        Of several sets, the examples of set N are case-KIND-N.svg.
+        """
+        document, found = self._document, {}
+        places = {of.name: number for number, of in enumerate(document.sets, 1)}
+        for case in document.cases:
+            item = document.items[case["item"]]
+            of = f"-{places[item.set]}" if len(places) > 1 else ""
+            drawn = picture(item, language(document, item.set), self._tags)
+            found[f"case-{case['case']}{of}.svg"] = standalone(drawn)
+        for nth, diagnosis in enumerate(document.diagnosis, 1):
+            found[f"matrix-{nth}.svg"] = standalone(confusion(diagnosis, self._tags))
+        return found
 
 
 def _diagnoses(found: Sequence[Diagnosis], width: int) -> Iterator[str]:
     for one in found:
-        name, annotator = (fitted(text, NAME_COLUMNS) for text in (name_of(one), one["annotator"]))
+        name, annotator = (fitted(text, NAME_COLUMNS) for text in (name_of(one), one.annotator))
         yield from wrapped(f"acts of {name}, annotated by {annotator}: weight per reply", width, 2)
         for part, weights in _errors(one, "{reference} by {predicted}").items():
             largest = sorted(weights.items(), key=lambda act: -act[1])[:LARGEST]
@@ -106,18 +113,15 @@ def _diagnoses(found: Sequence[Diagnosis], width: int) -> Iterator[str]:
 
 def _errors(found: Diagnosis, swap: str) -> dict[str, Mapping[str, float]]:
     """The weights of acts, for each part of the distance. swap: how a swap is written."""
-    swapped = {swap.format(**one): one["weight"] for one in found["swapped"]}
-    return {"insertion": found["missing"], "deletion": found["redundant"], "substitution": swapped}
+    swapped = {swap.format(reference=one.reference, predicted=one.predicted): one.weight for one in found.swapped}
+    return {"insertion": found.missing, "deletion": found.redundant, "substitution": swapped}
 
 
 def _total(document: ActsDocument, found: Diagnosis, measure: str) -> float | None:
     """The figure of the table: a sum of the acts may be another float, which rounds to another number."""
-    rows = (row for row in document["rows"] if row["weights"] == "given" and row["set"] == found["set"])
-    return next(
-        row["measures"][measure]["mean"]
-        for row in rows
-        if (row["system"], row["annotator"]) == (found["system"], found["annotator"])
-    )
+    condition, name = condition_of(found.set, found.annotator), name_of(found)
+    own = (row for row in document.rows if (row.condition, row.system, row.subset) == (condition, name, ""))
+    return next(own).measures[measure].value
 
 
 def _ranked(title: str, total: float | None, weights: Mapping[str, float]) -> dict[str, Any]:
@@ -137,8 +141,8 @@ def confusion(diagnosis: Diagnosis, tags: TagSet | None = None) -> str:
     """Act by act: rows are acts of the reference, columns the acts in their place in the reply; the figures are
     weights.
     """
-    acts: Sequence[str] = diagnosis["acts"]
-    values: Sequence[Sequence[float]] = diagnosis["matrix"]
+    acts: Sequence[str] = diagnosis.acts
+    values: Sequence[Sequence[float]] = diagnosis.matrix
     top = max((value for row in values for value in row), default=0.0)
     parts = _heads(acts, tags or paper_acts())
     for i, row in enumerate(values):
@@ -147,7 +151,7 @@ def confusion(diagnosis: Diagnosis, tags: TagSet | None = None) -> str:
         for j, value in enumerate(row):
             parts.append(_cell(acts[i], acts[j], value, top, LEFT + j * CELL_WIDTH, y))
     width, height = LEFT + len(acts) * CELL_WIDTH, TOP + len(acts) * CELL_HEIGHT
-    about = f"Acts of the reference against acts of {diagnosis['system']}"
+    about = f"Acts of the reference against acts of {diagnosis.system}"
     return drawing("".join(parts), width + 2, height + 2, about, "matrix")
 
 
@@ -181,38 +185,3 @@ def _cell(reference: str, reply: str, value: float, top: float, x: float, y: flo
         + (f'<rect class="frame" x="{x + 1}" y="{y + 1}" {size}/>' if reference == reply else "")
         + f"{text}</g>"
     )
-
-
-class ActsViews(SuiteViews):
-    """Which acts are missing, redundant and swapped; pictures of alignments; the page in another language."""
-
-    def __init__(self, document: ActsDocument) -> None:
-        self._document = document
-
-    def details(self, width: int) -> Sequence[Sequence[str]]:
-        """Which acts are missing, redundant and swapped."""
-        return details(self._document, width)
-
-    def page_words(self) -> PageWords | None:
-        """Those of the page's own in `page_language`."""
-        return page_words(self._document.get("page_language", ENGLISH))
-
-    def style(self) -> str:
-        """The style of the pictures and of the drawing of acts against acts."""
-        return style()
-
-    def legend(self) -> str:
-        """How to read the picture of an alignment."""
-        return legend(self._document)
-
-    def picture(self, case: ScoredCase) -> str:
-        """The user's request and the alignment."""
-        return view(case)
-
-    def section(self) -> str:
-        """Which acts go wrong: the drawing of acts against acts."""
-        return section(self._document)
-
-    def figures(self) -> Mapping[str, str]:
-        """The examples, and the drawings of acts against acts."""
-        return figures(self._document)

@@ -1,24 +1,30 @@
-"""Explains the scores of the suite in words, without formulas."""
+"""Explains the scores of the suite in words, without formulas, and says what the page says in other languages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Final
 
+from fdbcore.errors import SettingsError
 from fdbcore.report.format import NONE
+from fdbcore.report.html.wording import Wording, words_in
+from fdbcore.suites.dialogue_acts.records import Step
+from fdbcore.suites.dialogue_acts.scoring.alignment import Operation
+from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem
+from fdbcore.types.scorecard import PageWords
 
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import ActJson
-    from fdbcore.suites.dialogue_acts.document_types import ItemJson
-    from fdbcore.suites.dialogue_acts.scoring.alignment import Operation
-
+PACKAGE: Final = "fdbcore.suites.dialogue_acts"
+"""Where the style sheets, the templates and the words of the page lie."""
+ENGLISH: Final = "en"
+OTHERS: Final = ("ja",)
+"""The other languages of the page: data/page.LANGUAGE.toml says what it says, by its English."""
 
 PARTS: Final = {"insertion": "missing", "deletion": "redundant", "substitution": "swapped"}
 """The parts of a distance (WED), in the order in which they are shown."""
 
 OPERATIONS: Final = {"match": "kept", **PARTS}
 """What happened to an act, in a reader's words; the paper's names say how a reply becomes the reference."""
-
 
 MOST: Final = 8  # acts that a sentence names
 
@@ -39,79 +45,98 @@ def span(limits: Sequence[float] | None) -> str:
     return " to ".join(map(mean, limits)) if limits else NONE
 
 
-def acts_of(item: ItemJson) -> tuple[Sequence[ActJson], Sequence[ActJson]]:
+def acts_of(item: ActsItem) -> tuple[Sequence[Step], Sequence[Step]]:
     """The steps of the reference that counts, and of the reply."""
-    return item["reference"]["steps"], item["response"]["steps"]
+    return item.reference.steps, item.response.steps
 
 
-def steps_of(item: ItemJson) -> Iterator[tuple[Operation, ActJson | None, ActJson | None, float]]:
+def steps_of(item: ActsItem) -> Iterator[tuple[Operation, Step | None, Step | None, float]]:
     """Each step of the alignment: the acts of the reference and of the reply that it takes, if any, and its cost."""
     references, replies = acts_of(item)
-    for step in item["path"]:
-        asked, given = step["reference_index"], step["prediction_index"]
+    for step in item.path:
+        asked, given = step.reference_index, step.prediction_index
         yield (
-            step["operation"],
+            step.operation,
             None if asked is None else references[asked],
             None if given is None else replies[given],
-            step["cost"],
+            step.cost,
         )
 
 
-def headline(item: ItemJson) -> str:
+def headline(item: ActsItem) -> str:
     """The distance as a sum: "Distance (WED) 1.05 = 0.35 missing + 0.70 redundant"."""
-    scores = item["scores"]
+    scores = item.scores
     parts = [f"{weight(scores[name])} {word}" for name, word in PARTS.items() if scores[name]]
     return f"Distance (WED) {weight(scores['wed'])}" + (f" = {' + '.join(parts)}" if parts else "")
 
 
-def reasons(item: ItemJson) -> list[str]:
+def reasons(item: ActsItem) -> list[str]:
     """Why the distance (WED) and the overlap (weighted LCS) have their values: a sentence each."""
-    if not item["response"]["steps"]:
+    if not item.response.steps:
         return ["No reply, so all of the reference is missing and nothing is in common."]
     missing = [asked for operation, asked, _, _ in steps_of(item) if asked and operation == "insertion"]
     redundant = [given for operation, _, given, _ in steps_of(item) if given and operation == "deletion"]
     sentences = []
     if missing:
-        sentences.append(f"{weight(item['scores']['insertion'])} of the reference is missing: {_listed(missing)}.")
+        sentences.append(f"{weight(item.scores['insertion'])} of the reference is missing: {_listed(missing)}.")
     if redundant:
-        sentences.append(f"{weight(item['scores']['deletion'])} of the reply is redundant: {_listed(redundant)}.")
+        sentences.append(f"{weight(item.scores['deletion'])} of the reply is redundant: {_listed(redundant)}.")
     if swapped := _swapped(item):
         sentences.append(swapped)
     return [*(sentences or ["Every act is there, in order, and nothing else: a distance of 0."]), _common(item)]
 
 
-def _swapped(item: ItemJson) -> str:
+def _swapped(item: ActsItem) -> str:
     pairs = [
         (asked, given, cost)
         for operation, asked, given, cost in steps_of(item)
         if asked and given and operation == "substitution"
     ]
-    whole = sum(asked["importance"] + given["importance"] for asked, given, _ in pairs) / 2
-    total = item["scores"]["substitution"]
+    whole = sum(asked.importance + given.importance for asked, given, _ in pairs) / 2
+    total = item.scores["substitution"]
     half = "half of both weights" + (", less for related acts" if whole > total + 1e-9 else "")
-    swaps = [f"{given['act']} instead of {asked['act']} {weight(cost)}" for asked, given, cost in pairs]
+    swaps = [f"{given.act} instead of {asked.act} {weight(cost)}" for asked, given, cost in pairs]
     return f"{weight(total)} for acts swapped ({half}): {_first(swaps)}." if swaps else ""
 
 
-def _common(item: ItemJson) -> str:
-    scores = item["scores"]
+def _common(item: ActsItem) -> str:
+    scores = item.scores
     if not scores["wlcs"]:
         return "In common, in the same order: nothing (weighted LCS 0.00)."
     text = (
         f"In common, in the same order: {weight(scores['wlcs'])} of the reply (weighted LCS), "
         f"{weight(scores['recall'])} of the reference (recall)"
     )
-    kept = sum(given["importance"] for operation, _, given, _ in steps_of(item) if given and operation == "match")
+    kept = sum(given.importance for operation, _, given, _ in steps_of(item) if given and operation == "match")
     if kept < scores["wlcs"] - 1e-9:
         text += f"; the cheapest alignment, drawn here, keeps {weight(kept)} of the reply"
     return f"{text}."
 
 
-def _listed(acts: Sequence[ActJson]) -> str:
-    return _first([f"{act['act']} {weight(act['importance'])}" for act in acts])
+def _listed(acts: Sequence[Step]) -> str:
+    return _first([f"{act.act} {weight(act.importance)}" for act in acts])
 
 
 def _first(texts: Sequence[str]) -> str:
     """The first of the texts, and how many more there are."""
     more = f" and {len(texts) - MOST} more" if len(texts) > MOST else ""
     return ", ".join(texts[:MOST]) + more
+
+
+def check_language(language: str) -> None:
+    """SettingsError for a language that the page does not speak."""
+    if language not in (ENGLISH, *OTHERS):
+        raise SettingsError(f"--page-language: expected {ENGLISH} or {', '.join(OTHERS)}, got {language}")
+
+
+@cache
+def page_words(language: str) -> PageWords | None:
+    """What the page of this suite says in a language; None for English."""
+    return None if language == ENGLISH else PageWords(language, words_in(PACKAGE, f"data/page.{language}.toml"))
+
+
+@cache
+def sayer(language: str) -> Callable[[str], str]:
+    """What says a sentence in a language. Pictures need it, as they break their sentences into lines."""
+    found = page_words(language)
+    return str if found is None else Wording(*found).text

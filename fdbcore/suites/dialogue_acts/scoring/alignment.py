@@ -15,10 +15,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, final, get_args
+from typing import Any, Final, Literal, TypeAlias, final, get_args
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from fdbcore._ext.align import FACTOR_ONE, OPERATIONS, align_range
 from fdbcore.errors import ActError
@@ -85,7 +86,7 @@ class PackedActs:
         return len(self.offsets) - 1
 
 
-class AlignmentStep(NamedTuple):
+class AlignmentStep(Struct, frozen=True):
     """One step of the script that turns the prediction into the reference; without an act, its index is None."""
 
     operation: Operation

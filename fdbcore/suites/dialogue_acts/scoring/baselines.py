@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from fdbcore.stats.bootstrap import SEED
 from fdbcore.suites.dialogue_acts.records import Record
-from fdbcore.suites.dialogue_acts.scoring.alignment import ActSequence, PackedActs
+from fdbcore.suites.dialogue_acts.scoring.alignment import ActSequence
 from fdbcore.suites.dialogue_acts.scoring.scores import (
     MEASURES,
     WEIGHTS,
@@ -18,19 +18,17 @@ from fdbcore.suites.dialogue_acts.scoring.scores import (
     Indexes,
     References,
     SystemScores,
+    Weights,
     packed,
     taken,
 )
 from fdbcore.suites.dialogue_acts.sets import RecordSet
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet
 
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import Weights
-
 ALWAYS_INFORM: Final = "always Inform"
-MOST_FREQUENT: Final = "most frequent sequence"
-BEST_CONSTANT: Final = "best constant sequence"
-SHUFFLED: Final = "shuffled references"
+MOST_FREQUENT: Final = "most frequent"
+BEST_CONSTANT: Final = "best constant"
+SHUFFLED: Final = "shuffled"
 PAIRS: Final = 1_000_000
 """Up to this many pairs of records, all pairs are scored for the shuffled references; above it, a sample."""
 
@@ -45,7 +43,8 @@ def baseline_rows(of: RecordSet, seed: int = SEED) -> Iterator[SystemScores]:
         MOST_FREQUENT: most_frequent(records),
         BEST_CONSTANT: best_constant(records, seed, of.tags),
     }
-    notes = {MOST_FREQUENT: _how_frequent(records), BEST_CONSTANT: _told(same[BEST_CONSTANT])}
+    told = ", ".join(f"{act} {weight:.2f}" for act, weight in same[BEST_CONSTANT])
+    notes = {MOST_FREQUENT: _how_frequent(records), BEST_CONSTANT: told}
     given, every = References.of(records, "given", of.tags), np.arange(len(records))
     for weights in WEIGHTS:
         references = given if weights == "given" else References.of(records, weights, of.tags)
@@ -100,10 +99,6 @@ def _how_frequent(records: Sequence[Record]) -> str:
     return f"{times} of {len(records)} records" + (f", as often as {tied} more; the first is taken" if tied else "")
 
 
-def _told(sequence: ActSequence) -> str:
-    return ", ".join(f"{act} {weight:.2f}" for act, weight in sequence)
-
-
 def shuffled_row(name: str, references: References, given: References, weights: Weights, seed: int) -> SystemScores:
     """Each record's references against the first reference of other records.
 
@@ -112,25 +107,16 @@ def shuffled_row(name: str, references: References, given: References, weights: 
     both roles: its value is the sum of its two means less the mean of all (Hájek's projection of a statistic of pairs).
     given: the references with their importances, by which the reference that counts is chosen.
     """
-    n = len(references.counts)
-    shifts = _shifts(n, seed)
+    n, shifts = len(references.counts), np.arange(1, len(references.counts))
+    if n * (n - 1) > PAIRS:
+        drawn = np.random.Generator(np.random.PCG64(seed)).choice(n - 1, size=max(1, PAIRS // n), replace=False)
+        shifts = 1 + np.sort(drawn)
     asked = np.repeat(np.arange(n), len(shifts))
     replied = (asked + np.tile(shifts, n)) % n
-    counted = given.score(asked, _firsts(given, replied)).reference
-    scores = references.score(asked, _firsts(references, replied), counted).scores
+    counted = given.score(asked, taken(given.packed, given.starts[replied])).reference
+    scores = references.score(asked, taken(references.packed, references.starts[replied]), counted).scores
     values = _means(scores, asked, n) + _means(scores, replied, n) - scores.mean(axis=0)
     return SystemScores(name, SHUFFLED, None, "baseline", weights, values[:, None, None], scores, pairs=len(scores))
-
-
-def _firsts(of: References, records: Indexes) -> PackedActs:
-    return taken(of.packed, of.starts[records])
-
-
-def _shifts(n: int, seed: int) -> Indexes:
-    if n * (n - 1) <= PAIRS:
-        return np.arange(1, n)
-    generator = np.random.Generator(np.random.PCG64(seed))
-    return 1 + np.sort(generator.choice(n - 1, size=max(1, PAIRS // n), replace=False))
 
 
 def _means(scores: Floats, owners: Indexes, n: int) -> Floats:

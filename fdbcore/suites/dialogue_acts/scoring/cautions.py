@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final
 
 from fdbcore.report.format import counted
 from fdbcore.stats.bootstrap import LEVEL
 from fdbcore.stats.significance import FEWEST_ITEMS, POWER, detectable_difference, items_needed
 from fdbcore.suites.dialogue_acts.records import Annotation, Response
 from fdbcore.suites.dialogue_acts.scoring.alignment import SUM_TOLERANCE
-from fdbcore.suites.dialogue_acts.scoring.forms import has_neighbours
+from fdbcore.suites.dialogue_acts.scoring.comparison import Compared
+from fdbcore.suites.dialogue_acts.scoring.scores import condition_of
 from fdbcore.suites.dialogue_acts.sets import RecordSet
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ComparisonJson, RowJson
+from fdbcore.types.scorecard import ScoreRow
 
 NOBODY: Final = "nobody"
 """The annotator of a system that has no annotated reply."""
@@ -27,22 +27,28 @@ RANKING_DIFFERENCE: Final = 0.05
 def cautions(
     sets: Sequence[RecordSet],
     responses: Sequence[Response],
-    rows: Sequence[RowJson],
-    compared: Sequence[ComparisonJson],
+    annotators: Mapping[str, Sequence[str]],
+    rows: Sequence[ScoreRow],
+    compared: Sequence[Compared],
 ) -> list[str]:
-    """The warnings of a document, one text each, from its sets and responses, its rows and its comparisons."""
+    """The warnings of a document, one text each, from its sets and responses, its rows and its comparisons.
+
+    annotators: of each set.
+    """
     labelled = _annotated(sets, responses)
     sets = [of for of in sets if of.records]  # turns of calls need no good replies
     return [
-        *(text for of in sets for text in _too_small(of, rows, compared)),
-        *(text for of in sets for text in _no_ceiling(of, rows)),
-        *(text for of in sets for text in _above_ceiling(of, rows)),
+        *(text for of in sets for text in _too_small(of, annotators[of.name], rows, compared)),
+        *(text for of in sets for name in annotators[of.name] for text in _no_ceiling(of.name, name, rows)),
+        *(text for of in sets for name in annotators[of.name] for text in _above_ceiling(of.name, name, rows)),
         *(text for name, own in labelled.items() for text in _importances(name, [annotation for _, annotation in own])),
         *(text for name, own in labelled.items() for text in _quotes(name, own)),
     ]
 
 
-def _too_small(of: RecordSet, rows: Sequence[RowJson], compared: Sequence[ComparisonJson]) -> Iterator[str]:
+def _too_small(
+    of: RecordSet, annotators: Sequence[str], rows: Sequence[ScoreRow], compared: Sequence[Compared]
+) -> Iterator[str]:
     """A warning if a set is too small for a ranking, by the spread of the differences between its systems.
 
     If there is only one system, or none differ, their own scores are used: their spread is that of differences between
@@ -50,10 +56,12 @@ def _too_small(of: RecordSet, rows: Sequence[RowJson], compared: Sequence[Compar
     system alone does not show how far these spread.
     """
     n, what = (len(of.records), "record") if of.clusters is None else (1 + max(of.clusters), "recorded user")
-    sd = max((one["sd"] or 0.0 for one in compared if (one["set"], one["measure"]) == (of.name, "wlcs")), default=0.0)
+    own = [one.spread for one in compared if (one.set, one.difference.measure) == (of.name, "wlcs")]
+    sd = max((spread or 0.0 for spread in own), default=0.0)
     if not sd and of.clusters is None:
-        own = (row["measures"]["wlcs"] for row in rows if (row["set"], row["kind"]) == (of.name, "system"))
-        sd = max((measure["sd"] or 0.0 for measure in own), default=0.0)
+        conditions = [condition_of(of.name, annotator) for annotator in annotators]
+        systems = [row.measures for row in rows if row.condition in conditions and row.group == "system"]
+        sd = max((row[name].sd or 0.0 for row in systems for name in ("wlcs", "uniform_wlcs")), default=0.0)
     detectable = detectable_difference(sd, n)
     if n < FEWEST_ITEMS:
         yield f"{of.name}: {counted(n, what)} {'is' if n == 1 else 'are'} too few for any comparison"
@@ -66,35 +74,31 @@ def _too_small(of: RecordSet, rows: Sequence[RowJson], compared: Sequence[Compar
         )
 
 
-def _no_ceiling(of: RecordSet, rows: Sequence[RowJson]) -> Iterator[str]:
+def _no_ceiling(of: str, annotator: str, rows: Sequence[ScoreRow]) -> Iterator[str]:
     """A warning if an annotator never labelled the reference texts, so nobody knows how well the two agree."""
-    kinds: defaultdict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        if row["set"] == of.name and row["annotator"] is not None:
-            kinds[row["annotator"]].add(row["kind"])
-    for annotator in (name for name, there in kinds.items() if "ceiling" not in there):
+    if "ceiling" not in {row.group for row in rows if row.condition == condition_of(of, annotator)}:
         whose = "nobody has" if annotator == NOBODY else f"{annotator} has not"
-        yield f"{of.name}: no ceiling: {whose} annotated the reference texts"
+        yield f"{of}: no ceiling: {whose} annotated the reference texts"
 
 
-def _above_ceiling(of: RecordSet, rows: Sequence[RowJson]) -> Iterator[str]:
+def _above_ceiling(of: str, annotator: str, rows: Sequence[ScoreRow]) -> Iterator[str]:
     """A warning for each system that is nearer to the references than their own second annotation is."""
-    own = [row for row in rows if row["set"] == of.name and row["weights"] == "given"]
-    means = {(row["annotator"], row["system"], row["kind"]): row["measures"]["wed"]["mean"] for row in own}
-    for (annotator, _, kind), ceiling in means.items():
-        for (theirs, system, other), wed in means.items():
-            is_above = wed is not None and ceiling is not None and wed < ceiling
-            if kind == "ceiling" and other == "system" and theirs == annotator and is_above:
-                yield (
-                    f"{of.name}: {system} has a smaller WED than the ceiling: the annotations of {annotator} vary more "
-                    "than this system differs"
-                )
+    own = [row for row in rows if row.condition == condition_of(of, annotator)]
+    ceiling = next((row.measures["wed"].value for row in own if row.group == "ceiling"), None)
+    for row in own:
+        wed = row.measures["wed"].value
+        if row.group == "system" and wed is not None and ceiling is not None and wed < ceiling:
+            yield (
+                f"{of}: {row.system} has a smaller WED than the ceiling: the annotations of {annotator} vary more than "
+                "this system differs"
+            )
 
 
 def repeated_acts(sets: Sequence[RecordSet], responses: Sequence[Response], is_merged: bool) -> Iterator[str]:
     """A warning for each set, and for the responses, in which an act follows itself. is_merged: it will be merged."""
     for name, own in _annotated(sets, responses).items():
-        if count := sum(has_neighbours(annotation) for _, annotation in own):
+        neighbours = (pairwise(annotation.steps) for _, annotation in own)
+        if count := sum(any(left.act == right.act for left, right in pairs) for pairs in neighbours):
             done = "such steps were merged" if is_merged else "such steps are scored apart"
             yield f"{name}: in {count} of {len(own)} annotations an act follows itself; {done}"
 

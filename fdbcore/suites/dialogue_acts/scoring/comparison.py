@@ -1,60 +1,118 @@
-"""Compares systems on a set: means with intervals, paired differences, and what this many records can show."""
+"""Pools and compares systems on a set: rows with intervals, paired differences, and whose the variance is.
+
+A record has a score for each of its annotations, so its values are arrays, and not items of `fdbcore.results.pooling`:
+a resample draws records, or recorded users, and one of the annotations of each.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, groupby
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import Annotated, Any, Final, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
+from msgspec import Meta
 
-from fdbcore.stats.bootstrap import RESAMPLES, SEED, Estimate, bootstrap_columns
-from fdbcore.stats.significance import cluster_sums, detectable_difference, holm, sign_flip_p, spread_of
+from fdbcore.analysis.summary_types import JudgingSpent
+from fdbcore.results.comparing import cluster_units, detectable
+from fdbcore.results.document import PooledWith
+from fdbcore.stats.bootstrap import Estimate, bootstrap_columns
+from fdbcore.stats.significance import pairs_needed, sign_flip_p, spread_of
+from fdbcore.stats.variance import REPEATED, REST, variance_shares
+from fdbcore.suites.dialogue_acts.models.annotate import AnnotatedWith
 from fdbcore.suites.dialogue_acts.records import ROUNDING
-from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, Floats, SystemScores, item_means
+from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, Floats, SystemScores, condition_of, item_means
+from fdbcore.types.scorecard import Difference, Figure, Interval, Scale, ScoreRow, scaled_interval
 
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ComparisonJson, RowJson
-
-COMPARED: Final = ("wlcs", "wed", "f1")
-"""The measures by which systems are compared. Holm's family is all comparisons of a document."""
-
-CONTENT: Final = "content"
-"""The measure of the comparisons: 1 for a reply whose content is right, 0 for one whose content is not."""
+SCALES: Final = (
+    Scale("wed", "WED", -1, main=True, compared=True),
+    Scale("insertion", "missing", -1, part="parts of WED", adds_to="wed"),
+    Scale("deletion", "redundant", -1, part="parts of WED", adds_to="wed"),
+    Scale("substitution", "swapped", -1, part="parts of WED", adds_to="wed"),
+    Scale("wlcs", "WLCS", 1, main=True, compared=True),
+    Scale("recall", "recall", 1, part="ours"),
+    Scale("f1", "F1", 1, part="ours", compared=True),
+    Scale("uniform_wed", "WED", -1, part="uniform"),
+    Scale("uniform_wlcs", "WLCS", 1, part="uniform"),
+)
+"""Holm's family is all comparisons of a document."""
+CONTENT: Final = Scale("content", "content right", 1, "%", 1, main=True, bounds=(0, 100), pools="share", compared=True)
+"""What a judge says, if one was asked: 100 for a reply whose content is right, 0 for one whose content is not."""
+COMPARED: Final = [scale.id for scale in SCALES if scale.compared]
 
 SD_DDOF: Final = 1
 COLUMNS: Final = [MEASURES.index(measure) for measure in COMPARED]
 
+FACTORS: Final = ("record", "system")
+PARTS: Final[Mapping[str, str]] = {
+    **{each: each for each in (*FACTORS, "record x system")},
+    REPEATED: "trial",
+    REST: "annotator",
+}
+"""To which part each component of the variance belongs."""
 
-@dataclass(frozen=True, slots=True)
-class ScoringSettings:
-    """How the figures of a document are computed.
 
-    as_given: importances were used as they are, whatever they sum to. merged: neighbours of one act were one step.
-    first_reference: replies were scored against the first reference of a record alone. partial_credit: swaps of related
-    acts cost the factors of the tag set. resamples: the number of
-    resamples of each interval, and of flips of each permutation test.
-    """
+class JudgedBy(JudgingSpent):
+    """Who judged the content of replies, and what that took."""
 
-    as_given: bool = False
-    merged: bool = True
-    first_reference: bool = False
-    partial_credit: bool = False
-    resamples: int = RESAMPLES
-    seed: int = SEED
+    judge: str
+
+
+class ScoringSettings(PooledWith, frozen=True, kw_only=True):
+    """How the figures of a document are computed."""
+
+    annotators: Sequence[str] = ()
+    repeats: Annotated[int, Meta(description="annotations of each reply")] = 1
+    annotated_with: Annotated[
+        Sequence[AnnotatedWith], Meta(description="one for each set and model that was to annotate")
+    ] = ()
+    as_given: Annotated[bool, Meta(description="importances were used as they are, whatever they sum to")] = False
+    merged: Annotated[bool, Meta(description="neighbours of one act were one step")] = True
+    first_reference: Annotated[bool, Meta(description="only the first reference of a record counted")] = False
+    partial_credit: Annotated[bool, Meta(description="swaps of related acts cost their factor")] = False
+    sd_ddof: int = SD_DDOF
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
         """The settings that the options of the suite say."""
-        return cls(options["as_given"], not options["unmerged"], options["first_reference"], options["partial_credit"])
+        named = {name: options[name] for name in ("as_given", "first_reference", "partial_credit")}
+        return cls(merged=not options["unmerged"], **named)
 
 
-def row_summaries(rows: Sequence[SystemScores], settings: ScoringSettings) -> list[RowJson]:
-    """The rows of one set as JSON values: mean, SD of single replies (ddof SD_DDOF) and interval of each measure."""
-    estimates = _estimates([row.values for row in rows], rows[0].clusters, settings)
-    return [_row_json(row, own) for row, own in zip(rows, estimates, strict=True)]
+def score_rows(rows: Sequence[SystemScores], settings: ScoringSettings) -> list[ScoreRow]:
+    """The rows of one set, by condition: mean, SD of single replies (ddof SD_DDOF) and interval of each measure.
+
+    A control, in which all acts weigh the same, is the measures `uniform_...`. Each condition has the baselines, too.
+    """
+    annotators = annotators_of(rows)
+    found: dict[tuple[str, str, str], ScoreRow] = {}
+    for row, estimates in zip(rows, _estimates([row.values for row in rows], rows[0].clusters, settings), strict=True):
+        sds = np.std(row.singles, axis=0, ddof=SD_DDOF).tolist() if len(row.singles) > SD_DDOF else [None] * 7
+        figures = {
+            f"{'' if row.weights == 'given' else 'uniform_'}{measure}": Figure(one.value, sd, _from_0(one.interval))
+            for measure, one, sd in zip(MEASURES, estimates, sds, strict=True)
+        }
+        counts = {"no_reply": row.no_reply, "unscored": len(row.values) - row.n}
+        counts |= {} if row.clusters is None else {"recorded_users": estimates[0].clusters}
+        counts |= {} if row.pairs is None else {"pairs": row.pairs}
+        for annotator in annotators if row.annotator is None else [row.annotator]:
+            name = row.kind if row.kind == "ceiling" else row.system
+            made = ScoreRow(condition_of(row.set, annotator), row.kind, name, row.n, {}, _note(row), "", counts)
+            found.setdefault((annotator, row.kind, name), made).measures.update(figures)
+    return list(found.values())
+
+
+def annotators_of(rows: Iterable[SystemScores]) -> list[str]:
+    """By whom replies of these rows are labelled."""
+    return list(dict.fromkeys(row.annotator for row in rows if row.annotator is not None))
+
+
+def _note(row: SystemScores) -> str:
+    """How many requests got no reply, and how many records are in no mean; or what a baseline replies."""
+    none = f"{row.no_reply} not replied to (scored as empty)" if row.no_reply else ""
+    unscored = 0 if row.kind == "baseline" else len(row.values) - row.n
+    lost = f"{unscored} unscored (in no mean)" if unscored else ""
+    return ", ".join(filter(None, [row.note, none, lost]))
 
 
 def _estimates(
@@ -70,75 +128,52 @@ def _estimates(
     return [found[k] for k in range(len(blocks))]
 
 
-def _row_json(row: SystemScores, estimates: Sequence[Estimate]) -> RowJson:
-    sds = np.std(row.singles, axis=0, ddof=SD_DDOF).tolist() if len(row.singles) > SD_DDOF else [None] * len(MEASURES)
-    found = {
-        "set": row.set,
-        "system": row.system,
-        "annotator": row.annotator,
-        "kind": row.kind,
-        "weights": row.weights,
-        "n": row.n,
-        **({"clusters": estimates[0].clusters} if row.clusters is not None else {}),
-        "no_reply": row.no_reply,
-        "unscored": len(row.values) - row.n,
-        **({"note": row.note} if row.note else {}),
-        **({"pairs": row.pairs} if row.pairs is not None else {}),
-        "measures": {
-            measure: {"mean": estimate.value, "sd": sd, "ci95": _from_0(estimate.interval)}
-            for measure, estimate, sd in zip(MEASURES, estimates, sds, strict=True)
-        },
-    }
-    return cast("RowJson", found)
-
-
-def _from_0(interval: Sequence[float] | None) -> tuple[float, float] | None:
+def _from_0(interval: Sequence[float] | None) -> Interval:
     """The interval of a mean that cannot be below 0; the shuffled references' is computed from a sum that can."""
     return (max(0.0, interval[0]), max(0.0, interval[1])) if interval else None
 
 
-def comparisons(rows: Iterable[SystemScores], settings: ScoringSettings) -> list[ComparisonJson]:
-    """Paired differences between all systems of a set and annotator, on the records that both are scored on.
+class Compared(NamedTuple):
+    """A difference of two systems on a set. spread: the SD of the differences, of turns that of recorded users."""
 
-    `difference` is a - b. `p` is from a sign-flip permutation test. `p_holm` is corrected for all comparisons returned.
-    """
-    systems = [row for row in rows if row.kind == "system" and row.weights == "given"]
-    found: list[ComparisonJson] = []
-    for (of, annotator), alike in groupby(sorted(systems, key=place_of), key=place_of):
+    set: str
+    difference: Difference
+    spread: float | None
+
+
+def comparisons(rows: Iterable[SystemScores], settings: ScoringSettings) -> Iterator[Compared]:
+    """Paired differences between all systems of a set and annotator, on the records that both are scored on."""
+    for (of, annotator), alike in _systems(rows):
         pairs = list(combinations(alike, 2))
-        differences = [_differences(a, b) for a, b in pairs]
-        names = [(a.system, b.system) for a, b in pairs]
-        clusters = pairs[0][0].clusters if pairs else None
-        found += paired(of, annotator or None, COMPARED, names, differences, clusters, settings)
-    correct(found)
-    return found
+        names, apart = [(a.system, b.system) for a, b in pairs], [_differences(a, b) for a, b in pairs]
+        yield from paired(of, condition_of(of, annotator), COMPARED, names, apart, alike[0].clusters, settings)
 
 
-def correct(family: Sequence[ComparisonJson]) -> None:
-    """Set `p_holm` of all comparisons of a document."""
-    corrected = iter(holm([one["p"] for one in family if one["p"] is not None]))
-    for one in family:
-        one["p_holm"] = next(corrected) if one["p"] is not None else None
+def _systems(rows: Iterable[SystemScores]) -> Iterator[tuple[tuple[str, str], list[SystemScores]]]:
+    """The rows of systems by set and annotator."""
+    systems = [row for row in rows if row.kind == "system" and row.weights == "given"]
 
+    def place(row: SystemScores) -> tuple[str, str]:
+        return row.set, row.annotator or ""
 
-def place_of(row: SystemScores) -> tuple[str, str]:
-    """The set and the annotator of a row; "" where nobody annotates."""
-    return row.set, row.annotator or ""
+    yield from ((of, list(alike)) for of, alike in groupby(sorted(systems, key=place), key=place))
 
 
 def paired(
     of: str,
-    annotator: str | None,
+    condition: str,
     measures: Sequence[str],
     names: Sequence[tuple[str, str]],
     differences: Sequence[Floats],
     clusters: Sequence[int] | None,
     settings: ScoringSettings,
-) -> Iterator[ComparisonJson]:
-    """The comparisons of pairs of systems on the set `of`; all use the same draws and flips. `p_holm` is still missing.
+    times: float = 1,
+) -> Iterator[Compared]:
+    """The comparisons of pairs of systems on the set `of`; all use the same draws and flips. None has `p_corrected`.
 
     names: a and b of each pair. differences: a - b of each pair, (records, repeats, measures), NaN where one of them
-    has no value. clusters: of the records; see `RecordSet.clusters`.
+    has no value. clusters: of the records; see `RecordSet.clusters`. p is from a sign-flip permutation test. times:
+    what differences are told in, such as 100 for percent.
     """
     if not names:
         return
@@ -149,39 +184,25 @@ def paired(
         for k, measure in enumerate(measures):
             is_there = ~np.isnan(means[:, k])
             values = means[is_there, k]
-            units = _units(values, None if clusters is None else np.asarray(clusters)[is_there])
-            sd = spread_of(units)
-            one: ComparisonJson = {
-                "set": of,
-                "annotator": annotator,
-                "measure": measure,
-                "a": a,
-                "b": b,
-                "n": len(values),
-                "difference": own[k].value,
-                "ci95": own[k].interval,
-                "p": next(p_values),
-                "sd": sd,
-                "differing": int((np.abs(values) > ROUNDING).sum()),
-                "smallest_detectable": detectable_difference(sd, len(units)),
-                "p_holm": None,
-            }
-            if clusters is not None:
-                one["clusters"] = len(units)
-            yield one
-
-
-def _units(values: Floats, clusters: npt.ArrayLike | None) -> Floats:
-    """What counts as one difference: the values (n,) themselves, or one for each cluster, (k,), with their mean.
-
-    A cluster's is mean + k / n * (its sum - its size * mean): the SD of these over the root of k is the standard error
-    of a mean over clusters of unequal size, as of a ratio (Cochran 1977, Sampling Techniques).
-    """
-    if clusters is None or not len(values):
-        return values
-    sums, sizes = cluster_sums(np.column_stack([values, np.ones_like(values)]), clusters).T
-    share = len(sums) / len(values)
-    return np.asarray(sums * share - (sizes * share - 1) * values.mean())
+            of_values = None if clusters is None else np.asarray(clusters)[is_there]
+            units = cluster_units(values, of_values)
+            value, found = own[k].value, detectable(values, of_values)
+            made = Difference(
+                condition,
+                a,
+                b,
+                measure,
+                len(values),
+                None if value is None else times * value,
+                scaled_interval(own[k].interval, times),
+                next(p_values),
+                None,
+                None if found is None else times * found,
+                pairs_needed(),
+                int((np.abs(values) > ROUNDING).sum()),
+                None if clusters is None else len(units),
+            )
+            yield Compared(of, made, spread_of(units))
 
 
 def _differences(a: SystemScores, b: SystemScores) -> Floats:
@@ -190,3 +211,32 @@ def _differences(a: SystemScores, b: SystemScores) -> Floats:
     if left.shape != right.shape:
         left, right = item_means(left)[:, None], item_means(right)[:, None]
     return np.asarray(left - right)
+
+
+def variance_of(rows: Iterable[SystemScores]) -> tuple[dict[str, dict[str, list[float]]], list[str]]:
+    """Of WED, by set and annotator: the share of each part, then its interval if it has one; and a note on it.
+
+    Nothing where a reply was annotated once or nothing varies, and of one record. Turns of one recorded user resemble
+    each other, so of turns shares have no interval.
+    """
+    shares: dict[str, dict[str, list[float]]] = {}
+    notes = []
+    for (of, annotator), own in _systems(rows):
+        trials, repeats = (min(row.of_trials.shape[axis] for row in own) for axis in (1, 2))
+        values = np.stack([row.of_trials[:, :trials, :repeats, MEASURES.index("wed")] for row in own], axis=1)
+        whole = values[~np.isnan(values).any(axis=(1, 2, 3))]
+        if repeats > 1 and len(whole) > 1 and np.ptp(whole):
+            found, where = variance_shares(whole, FACTORS, PARTS), condition_of(of, annotator)
+            shares[where] = {
+                part: [found[part].value or 0.0, *(() if own[0].clusters else found[part].interval or ())]
+                for part in PARTS.values()
+                if part in found
+            }
+            told = " · ".join(f"{part} {_told(*each)}" for part, each in shares[where].items())
+            of_what = f"{where} {repeats} times, {len(whole)} records"
+            notes.append(f"Whose the variance of WED is, of single replies ({of_what}): {told}")
+    return shares, notes
+
+
+def _told(share: float, *limits: float) -> str:
+    return f"{share:.0%}" + (f" [{', '.join(f'{limit:.0%}' for limit in limits)}]" if limits else "")

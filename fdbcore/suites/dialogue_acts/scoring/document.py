@@ -3,42 +3,103 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 import numpy as np
+from msgspec import Meta, Struct, structs
 
-from fdbcore._version import __version__
+from fdbcore.recording.form import converted
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted
+from fdbcore.results.comparing import with_holm
+from fdbcore.results.document import Scores, problem_entries
 from fdbcore.stats.bootstrap import LEVEL
-from fdbcore.stats.significance import POWER, pairs_needed
-from fdbcore.suites.dialogue_acts.records import Response, steps_json
+from fdbcore.stats.significance import pairs_needed
+from fdbcore.suites.dialogue_acts.models.annotate import AnnotatedWith
+from fdbcore.suites.dialogue_acts.records import Response
 from fdbcore.suites.dialogue_acts.scoring.baselines import baseline_rows
 from fdbcore.suites.dialogue_acts.scoring.cautions import NOBODY, cautions, repeated_acts
-from fdbcore.suites.dialogue_acts.scoring.comparison import SD_DDOF, ScoringSettings, comparisons, row_summaries
-from fdbcore.suites.dialogue_acts.scoring.diagnosis import cases, diagnoses
-from fdbcore.suites.dialogue_acts.scoring.forms import first_references, merged_responses, merged_set
-from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, WEIGHTS, SystemScores, annotated, no_reply, system_row
-from fdbcore.suites.dialogue_acts.scoring.variance import variance_of
-from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched
-from fdbcore.suites.dialogue_acts.tag_sets import DATA
+from fdbcore.suites.dialogue_acts.scoring.comparison import (
+    JudgedBy,
+    ScoringSettings,
+    annotators_of,
+    comparisons,
+    score_rows,
+    variance_of,
+)
+from fdbcore.suites.dialogue_acts.scoring.diagnosis import CaseJson, Diagnosis, cases, diagnoses, topic_rows
+from fdbcore.suites.dialogue_acts.scoring.scores import (
+    MEASURES,
+    WEIGHTS,
+    ActsItem,
+    SystemScores,
+    condition_of,
+    items_of,
+    no_reply,
+    system_row,
+)
+from fdbcore.suites.dialogue_acts.sets import Answers, RecordSet, matched, merged_responses
+from fdbcore.suites.dialogue_acts.tag_sets import DATA, TagSetJson
+from fdbcore.suites.dialogue_acts.turns.spoken import HeardWith
+from fdbcore.suites.dialogue_acts.turns.tables import LiveTiming, TurnsJson
 from fdbcore.types import Problem
+from fdbcore.types.scorecard import ScoreRow
 
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import (
-        ActsDocument,
-        AnnotatedWith,
-        ItemJson,
-        PublishedRow,
-        ResponseJson,
-        ScoredSet,
-        ScoredWith,
-        StepJson,
-    )
+DOCUMENT_SCHEMA: Final = "fdbcore.dialogue_acts/2"
+PUBLISHED: Final = "set written and annotated by "
+"""How the conditions of published rows begin."""
 
-DOCUMENT_SCHEMA: Final = "fdbcore.dialogue_acts/1"
+
+class ScoredSet(Struct, frozen=True):
+    """A set of records."""
+
+    name: str
+    n: int
+    locale: str
+    generators: list[str]
+    topics: Annotated[dict[str, int], Meta(description="records by topic")]
+    annotators: Annotated[list[str], Meta(description="of the replies; each makes a condition of it")]
+
+    @property
+    def conditions(self) -> list[str]:
+        """Their names."""
+        return [condition_of(self.name, annotator) for annotator in self.annotators]
+
+
+class ActsDocument(Scores, frozen=True, kw_only=True):
+    """The scores of responses on sets of records; a condition is a set as one annotator labels it.
+
+    Rows are those of systems, ceiling and baselines on a set, on its topics, and those of the paper. The differences on
+    what a judge says of the content stand in each condition of a set, and count once in the family.
+    """
+
+    schema: Literal["fdbcore.dialogue_acts/2"] = DOCUMENT_SCHEMA
+    settings: ScoringSettings
+    tag_set: Annotated[TagSetJson, Meta(description="the acts")]
+    sets: list[ScoredSet]
+    items: list[ActsItem]
+    cases: list[CaseJson]
+    diagnosis: list[Diagnosis]
+    variance: Annotated[
+        dict[str, dict[str, list[float]]],
+        Meta(
+            description="of WED of single replies, by set and annotator: "
+            "the share of each part, then its 95 % interval; with one trial, record x system holds what that adds"
+        ),
+    ]
+    notes: Annotated[list[str], Meta(description="what a choice does to the figures")]
+    page_language: Annotated[str, Meta(description="of the page")] = "en"
+    judging: Annotated[JudgedBy | None, Meta(description="of the content of replies, with --judge")] = None
+    heard_with: Annotated[HeardWith | None, Meta(description="with --asr")] = None
+    timing: Annotated[Sequence[LiveTiming], Meta(description="of live parties")] = ()
+    turns: Annotated[TurnsJson | None, Meta(description="of calls of any kind, with --turns")] = None
+
+
+def read(document: Mapping[str, Any]) -> ActsDocument:
+    """A stored document."""
+    return cast("ActsDocument", converted(document, ActsDocument))
 
 
 def document(
@@ -49,7 +110,7 @@ def document(
     with_published: bool = False,
     annotated_with: Sequence[AnnotatedWith] = (),
 ) -> ActsDocument:
-    """Everything that can be computed from the responses on the sets, as JSON values.
+    """Everything that can be computed from the responses on the sets.
 
     problems: what was left out before. What is left out here (responses without a record, records without a response,
     replies without annotation) is added to it. annotated_with: of models that were to annotate; what these did not
@@ -58,37 +119,42 @@ def document(
     settings = settings or ScoringSettings()
     neighbours = list(repeated_acts(sets, responses, settings.merged))
     if settings.merged:
-        sets, responses = [merged_set(of) for of in sets], merged_responses(responses)
+        sets, responses = [of.merged for of in sets], merged_responses(responses)
     credited = sets
     if not settings.partial_credit:
         sets = [replace(of, tags=of.tags.without_credit) for of in sets]
     every_reference = sets
     if settings.first_reference:
-        sets = [first_references(of) for of in sets]
+        sets = [of.first_references for of in sets]
     asked = {(one["set"], one["annotator"]) for one in annotated_with}
     answers, unmatched = matched(sets, responses, problems)
     rows = [replace(row, clusters=of.clusters) for of in sets for row in _rows(of, answers, settings.seed)]
-    by_set = [list(own) for _, own in groupby(rows, lambda row: row.set)]
-    summaries = [summary for own in by_set for summary in row_summaries(own, settings)]
-    compared = comparisons(rows, settings)
+    by_set = {of: list(own) for of, own in groupby(rows, lambda row: row.set)}
+    summaries = [row for own in by_set.values() for row in score_rows(own, settings)]
+    compared = list(comparisons(rows, settings))
     shares, told_of_shares = variance_of(rows)
-    items = [item for row in rows for item in _items(row, answers)]
-    left_out = [*problems, *unmatched, *_unscored(answers, asked)]
-    return {
-        "schema": DOCUMENT_SCHEMA,
-        "settings": _settings_json(settings, rows, len(compared), annotated_with),
-        "tag_set": credited[0].tags.to_json(),
-        "sets": [_set_json(of) for of in sets],
-        "rows": summaries,
-        "comparisons": compared,
-        "items": items,
-        "cases": [case for of in sets for case in cases(items, of.name)],
-        "diagnosis": list(diagnoses(items, credited[0].tags.names)),
-        "published": published() if with_published else [],
-        "problems": [{"where": problem.where, "reason": problem.reason} for problem in left_out],
-        "warnings": [*cautions(sets, responses, summaries, compared), *neighbours],
-        "variance": shares,
-        "notes": [
+    items = [item for row in rows for item in items_of(row, answers)]
+    labelled = {of.name: annotators_of(by_set.get(of.name, ())) for of in sets}
+    scored = [_scored_set(of, labelled[of.name]) for of in sets]
+    return ActsDocument(
+        settings=structs.replace(
+            settings,
+            annotators=annotators_of(rows),
+            repeats=max((len(row.repeats) for row in rows if row.annotator is not None), default=1),
+            annotated_with=list(annotated_with),
+            family=len(compared),
+        ),
+        tag_set=credited[0].tags.to_json(),
+        sets=scored,
+        rows=[*summaries, *topic_rows(items), *(published() if with_published else ())],
+        differences=with_holm([one.difference for one in compared]),
+        items=items,
+        cases=[case for of in sets for case in cases(items, of.name)],
+        diagnosis=list(diagnoses(items, credited[0].tags.names)),
+        problems=problem_entries([*problems, *unmatched, *_unscored(answers, asked)]),
+        warnings=[*cautions(sets, responses, labelled, summaries, compared), *neighbours],
+        variance=shares,
+        notes=[
             *told_of_shares,
             *(
                 f"{one.name}: WED {what}: {told}"
@@ -100,26 +166,21 @@ def document(
             *_of_live(responses),
             *_of_sets(sets),
         ],
-    }
+    )
 
 
-def published() -> list[PublishedRow]:
-    """The rows of the paper's Table 1: set, system, and measures with mean and, if the paper gives it, SD.
+def published() -> list[ScoreRow]:
+    """The rows of the paper's Table 1, with SD if the paper gives it.
 
     The paper does not say how many records its sets have, nor which SD it gives, so its rows have no interval.
     """
-    rows: list[PublishedRow] = json.loads((DATA / "published.json").read_text(encoding="utf-8"))["rows"]
-    return rows
-
-
-def _has_trials(one: Answers) -> bool:
-    """Whether a system replied to some record several times."""
-    return any(reply.trial > 1 for reply in one.replies)
+    content = json.loads((DATA / "published.json").read_text(encoding="utf-8"))
+    return cast("list[ScoreRow]", converted(content["rows"], list[ScoreRow]))
 
 
 def _of_trials(answers: Sequence[Answers]) -> Iterator[str]:
     """For each system with several trials: how many replies its records have, and what counts."""
-    for one in filter(_has_trials, answers):
+    for one in (each for each in answers if each.has_trials):
         yield (
             f"{one.set.name}: {one.system} replied {len(one.replies)} times to {len(one.responses)} records; the score "
             "of a record is the mean of its trials"
@@ -141,7 +202,7 @@ def _of_live(responses: Sequence[Response]) -> Iterator[str]:
     """For each system: in how many calls it said more than its turn after the user's."""
     for system in dict.fromkeys(one.system for one in responses):
         own = [one.live for one in responses if one.system == system and one.live is not None]
-        if count := sum(bool(live["apart"]) for live in own):
+        if count := sum(bool(live.apart) for live in own):
             yield (
                 f"{system}: in {count} of {len(own)} calls it said more than its turn after the user's; that is shown "
                 "with the reply and not scored (--whole-call scores all)"
@@ -171,7 +232,7 @@ def _choices(
     used = "the first alone counts here" if settings.first_reference else "the nearest counts here"
     for of in every_reference:
         if any(len(record.references) > 1 for record in of.records.values()):
-            yield of, first_references(of), f"by the nearest of several references, and by the first alone ({used})"
+            yield of, of.first_references, f"by the nearest of several references, and by the first alone ({used})"
     used = "with credit here" if settings.partial_credit else "without credit here"
     for of, with_tags in zip(sets, credited, strict=True):
         if with_tags.tags.related and of.records:
@@ -227,79 +288,14 @@ def _unscored(answers: Sequence[Answers], asked: Collection[tuple[str, str]]) ->
                 yield Problem(reply.where or reply.id, reason)
 
 
-def _settings_json(
-    settings: ScoringSettings, rows: Sequence[SystemScores], compared: int, annotated_with: Sequence[AnnotatedWith]
-) -> ScoredWith:
-    labelled = [row for row in rows if row.annotator is not None]
-    found = {
-        "fdbcore": __version__,
-        "annotators": list(dict.fromkeys(str(row.annotator) for row in labelled)),
-        "repeats": max((len(row.repeats) for row in labelled), default=1),
-        "annotated_with": list(annotated_with),
-        **asdict(settings),
-        "level": LEVEL,
-        "power": POWER,
-        "sd_ddof": SD_DDOF,
-        "family": compared,
-    }
-    return cast("ScoredWith", found)
-
-
-def _set_json(of: RecordSet) -> ScoredSet:
+def _scored_set(of: RecordSet, annotators: list[str]) -> ScoredSet:
     records = of.records.values()
     topics = [record.topic for record in records]
-    return {
-        "name": of.name,
-        "n": len(topics),
-        "locale": ", ".join(dict.fromkeys(record.locale for record in records)),
-        "generators": list(dict.fromkeys(record.generator for record in records if record.generator)),
-        "topics": {topic: topics.count(topic) for topic in dict.fromkeys(topics)},
-    }
-
-
-def _items(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ItemJson]:
-    """The replies of a system with their scores; baselines and uniform importances have no items."""
-    if row.scored is None or row.cells is None or row.weights != "given":
-        return
-    (one,) = (one for one in answers if (one.set.name, one.system) == (row.set, row.system))
-    records = list(one.set.records.values())
-    scores = row.scored.scores.tolist()
-    for number, (index, trial, which) in enumerate(row.cells.tolist()):
-        record, repeat = records[index], row.repeats[which]
-        response = one.responses[record.id][trial]
-        which_reference = int(row.scored.reference[number])
-        reference = record.references[which_reference]
-        item: ItemJson = {
-            "set": row.set,
-            "id": record.id,
-            "topic": record.topic,
-            "system": row.system,
-            "annotator": str(row.annotator),
-            "kind": row.kind,
-            "repeat": repeat,
-            "background": record.background,
-            "user": record.user_text,
-            "reference": {
-                "text": reference.text,
-                "steps": steps_json(reference.annotation.steps, reference.text),
-                "index": which_reference,
-            },
-            "response": _response_json(response, str(row.annotator), repeat),
-            "scores": dict(zip(MEASURES, scores[number], strict=True)),
-            "path": cast("list[StepJson]", [step._asdict() for step in row.scored.alignment(number).path]),
-        }
-        if _has_trials(one):
-            item["trial"] = response.trial
-        if record.user:
-            item["recorded_user"] = record.user
-        yield item
-
-
-def _response_json(response: Response, annotator: str, repeat: int) -> ResponseJson:
-    steps = annotated(response, annotator, repeat) or ()
-    found: ResponseJson = {"text": response.text, "steps": steps_json(steps, response.text)}
-    if response.reason:
-        found["reason"] = response.reason
-    if response.live is not None:
-        found["live"] = response.live
-    return found
+    return ScoredSet(
+        of.name,
+        len(topics),
+        ", ".join(dict.fromkeys(record.locale for record in records)),
+        list(dict.fromkeys(record.generator for record in records if record.generator)),
+        {topic: topics.count(topic) for topic in dict.fromkeys(topics)},
+        annotators,
+    )

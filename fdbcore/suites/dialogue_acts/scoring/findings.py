@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.report.format import counted, p_value
 from fdbcore.report.scorecard.columns import fitted
 from fdbcore.suites.dialogue_acts.page.words import mean, span
+from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scorecard, ScoreRow
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import ComparisonJson, ContentJudging, ContentRow
 
 MOST_COLUMNS: Final = 60  # of a name within a sentence
 NOT_TRUTH: Final = (
@@ -19,7 +18,7 @@ NOT_TRUTH: Final = (
 )
 
 
-def leads(card: Scorecard, judging: ContentJudging | None = None) -> list[str]:
+def leads(card: Scorecard, document: ActsDocument) -> list[str]:
     """One statement per condition, which names its condition if there are several; then what a judge says of the
     content, or that nobody was asked.
     """
@@ -28,51 +27,57 @@ def leads(card: Scorecard, judging: ContentJudging | None = None) -> list[str]:
     for condition in found:
         text = " ".join(_statement(card, condition))
         statements.append(f"On {fitted(condition, 2 * MOST_COLUMNS)}: {text}" if len(found) > 1 else text)
-    last = [NOT_TRUTH] if judging is None else _judged(judging, card.level)
+    last = [NOT_TRUTH] if document.judging is None else _judged(document, document.judging["judge"], card.level)
     return [*statements, *last] if statements else ["Nothing was scored."]
 
 
-def _judged(judging: ContentJudging, level: float) -> Iterator[str]:
+def _judged(document: ActsDocument, judge: str, level: float) -> Iterator[str]:
     """What a judge says of the content, a statement a set: the shares, and the tests of the best against the others."""
-    sets = list(dict.fromkeys(row["set"] for row in judging["rows"]))
-    for of in sets:
-        rows = [row for row in judging["rows"] if row["set"] == of]
-        on = f"On {fitted(of, MOST_COLUMNS)}: " if len(sets) > 1 else ""
-        shares = "; in ".join(map(_content, rows))
-        best = max(rows, key=lambda row: row["share"] or 0.0)["system"]
-        own = [one for one in judging.get("comparisons", ()) if one["set"] == of and best in (one["a"], one["b"])]
-        told = f"{on}The judge {judging['judge']} finds the content right, beside the acts, in {shares}."
-        yield " ".join([told, *(_apart(one, level) for one in own if one["n"])])
+    judged = [row for row in document.rows if CONTENT.id in row.measures]
+    several = len({of.name for of in document.sets for row in judged if row.condition in of.conditions}) > 1
+    for of in document.sets:
+        rows: dict[str, ScoreRow] = {}
+        for row in (row for row in judged if row.condition in of.conditions):
+            rows.setdefault(row.system, row)
+        if rows:
+            on = f"On {fitted(of.name, MOST_COLUMNS)}: " if several else ""
+            shares = "; in ".join(map(_content, rows.values()))
+            best = max(rows, key=lambda system: rows[system].measures[CONTENT.id].value or 0.0)
+            first = [one for one in document.differences if one.condition == of.conditions[0]]
+            own = [one for one in first if one.measure == CONTENT.id and best in (one.a, one.b)]
+            told = f"{on}The judge {judge} finds the content right, beside the acts, in {shares}."
+            yield " ".join([told, *(_apart(one, level) for one in own if one.n)])
 
 
-def _apart(one: ComparisonJson, level: float) -> str:
+def _apart(one: Difference, level: float) -> str:
     """Whether a judge finds the content of one system right more often than that of the other."""
-    difference, records = one["difference"] or 0.0, counted(one["n"], "record")
-    ahead, other = map(_named, (one["a"], one["b"]) if difference >= 0 else (one["b"], one["a"]))
-    if one.get("differing") == 0:
-        return f"Its verdicts on {ahead} and {other} are the same on {_each(records, one['n'])}."
+    difference, records = one.difference or 0.0, counted(one.n, "record")
+    ahead, other = map(_named, (one.a, one.b) if difference >= 0 else (one.b, one.a))
+    if one.differing == 0:
+        return f"Its verdicts on {ahead} and {other} are the same on {_each(records, one.n)}."
     by = f"{_points(abs(difference))} points"
-    if one["ci95"]:
-        low, high = one["ci95"] if difference >= 0 else (-one["ci95"][1], -one["ci95"][0])
+    if one.ci95:
+        low, high = one.ci95 if difference >= 0 else (-one.ci95[1], -one.ci95[0])
         by += f", 95 % interval {_points(low)} to {_points(high)}"
-    by += f", {records}, p (Holm) {p_value(one['p_holm'])}"
-    if one["p_holm"] is not None and one["p_holm"] < 1 - level:
+    by += f", {records}, p (Holm) {p_value(one.p_corrected)}"
+    if one.p_corrected is not None and one.p_corrected < 1 - level:
         return f"By its verdicts, {ahead} is right more often than {other} ({by})."
     return f"Whether {ahead} or {other} is right more often cannot be told ({by})."
 
 
-def _points(share: float) -> str:
-    """A share in points of a hundred."""
-    return f"{100 * share:z.1f}".replace("-", "−")
+def _points(percent: float) -> str:
+    """A difference of shares in points of a hundred."""
+    return f"{percent:z.1f}".replace("-", "−")
 
 
-def _content(row: ContentRow) -> str:
-    unscored = f", {row['unscored']} unscored" if row["unscored"] else ""
-    if row["share"] is None:
-        return f"no reply of {_named(row['system'])}, as it gave no verdict{unscored}"
-    low_high = f", 95 % interval {100 * row['ci95'][0]:.1f} to {100 * row['ci95'][1]:.1f} %" if row["ci95"] else ""
-    share = f"{100 * row['share']:.1f} %{low_high}"
-    return f"{row['right']} of {counted(row['n'], 'reply')} of {_named(row['system'])} ({share}{unscored})"
+def _content(row: ScoreRow) -> str:
+    found, n = row.measures[CONTENT.id], row.counts["content_unscored"]
+    unscored = f", {n} unscored" if n else ""
+    if found.value is None:
+        return f"no reply of {_named(row.system)}, as it gave no verdict{unscored}"
+    low_high = f", 95 % interval {found.ci95[0]:.1f} to {found.ci95[1]:.1f} %" if found.ci95 else ""
+    share = f"{found.value:.1f} %{low_high}"
+    return f"{row.counts['right']} of {counted(found.n or 0, 'reply')} of {_named(row.system)} ({share}{unscored})"
 
 
 def _statement(card: Scorecard, condition: str) -> Iterator[str]:

@@ -15,18 +15,27 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta, Struct
 
-from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response, Step
+from fdbcore.suites.dialogue_acts.records import (
+    REFERENCE,
+    LiveReply,
+    Record,
+    Response,
+    Step,
+    quoted,
+)
 from fdbcore.suites.dialogue_acts.scoring.alignment import (
     UNITS_PER_WEIGHT,
     ActAlignment,
     ActAlignments,
     ActSequence,
     ActWarning,
+    AlignmentStep,
     PackedActs,
     align_acts_batch,
     pack_acts,
@@ -34,17 +43,62 @@ from fdbcore.suites.dialogue_acts.scoring.alignment import (
 from fdbcore.suites.dialogue_acts.sets import Answers
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet
 
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.document_types import Kind, Weights
-
 MEASURES: Final = ("wlcs", "wed", "deletion", "insertion", "substitution", "recall", "f1")
 
+Kind: TypeAlias = Literal["system", "ceiling", "baseline"]
+Weights: TypeAlias = Literal["given", "uniform"]
 WEIGHTS: Final[tuple[Weights, Weights]] = ("given", "uniform")
 """uniform: all acts of a sequence have the same weight, on both sides; a control, against the reference that counts by
 the given weights."""
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Indexes: TypeAlias = npt.NDArray[np.intp]
+
+
+class CountedReference(Struct, frozen=True):
+    """The reference that counts."""
+
+    text: str
+    steps: Sequence[Step]
+    index: int
+
+
+class ContentVerdict(Struct, frozen=True, omit_defaults=True):
+    """What a judge says of the content of a reply."""
+
+    right: Annotated[bool | None, Meta(description="null: unscored; the reason says why")]
+    reason: str
+    repeats: Annotated[Sequence[bool | None], Meta(description="of each answer, if there are several")] = ()
+
+
+class ScoredReply(Struct, frozen=True, omit_defaults=True):
+    """A reply. reason: why there is none."""
+
+    text: str | None
+    steps: Sequence[Step]
+    reason: str = ""
+    live: Annotated[LiveReply | None, Meta(description="of a reply that was given in a call")] = None
+    verdict: Annotated[ContentVerdict | None, Meta(description="of a judge on its content, with --judge")] = None
+
+
+class ActsItem(Struct, frozen=True, omit_defaults=True):
+    """A reply with its scores, and how it is aligned with the reference."""
+
+    set: str
+    id: str
+    topic: str
+    system: str
+    annotator: str
+    kind: Kind
+    repeat: int
+    background: str
+    user: str
+    reference: CountedReference
+    response: ScoredReply
+    scores: dict[str, float]
+    path: Sequence[AlignmentStep]
+    trial: Annotated[int | None, Meta(description="of a system with several replies to a record, from 1")] = None
+    recorded_user: Annotated[str, Meta(description="of a turn: who was recorded; intervals resample these")] = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,6 +192,11 @@ class SystemScores:
         return int((~np.isnan(self.values[..., 0])).any(axis=1).sum())
 
 
+def condition_of(of: str, annotator: str) -> str:
+    """The name of a set, or of the turns of a side, as one annotator labels it."""
+    return f"{of}, annotated by {annotator}"
+
+
 def item_means(values: Floats) -> Floats:
     """The mean of each item over its repeats or trials, (items, repeats, ...); NaN where it has none."""
     counts = (~np.isnan(values)).sum(axis=1)
@@ -210,7 +269,8 @@ def system_row(answers: Answers, annotator: str, weights: Weights) -> SystemScor
     labels = [label for reply in answers.replies for label in reply.annotations]
     repeats = tuple(sorted({label.repeat for label in labels if label.annotator == annotator})) or (1,)
     cells, sequences = [], []
-    for (index, trial, reply), (which, repeat) in product(_numbered(replies), enumerate(repeats)):
+    numbered = [(index, place, reply) for index, trials in enumerate(replies) for place, reply in enumerate(trials)]
+    for (index, trial, reply), (which, repeat) in product(numbered, enumerate(repeats)):
         steps = annotated(reply, annotator, repeat)
         if steps is not None:
             cells.append((index, trial, which))
@@ -223,25 +283,38 @@ def system_row(answers: Answers, annotator: str, weights: Weights) -> SystemScor
         scored = References.of(records, weights, tags).score(places[:, 0], alike, counted)
     of_trials = np.full((len(records), max(map(len, replies), default=0) or 1, len(repeats), len(MEASURES)), np.nan)
     of_trials[tuple(places.T)] = scored.scores
-    silent = sum(map(no_reply, answers.replies))
     kind: Kind = "ceiling" if answers.system == REFERENCE else "system"
-    return SystemScores(
-        answers.set.name,
-        answers.system,
-        annotator,
-        kind,
-        weights,
-        of_trials,
-        scored.scores,
-        silent,
-        scored,
-        places,
-        repeats,
-    )
+    found = SystemScores(answers.set.name, answers.system, annotator, kind, weights, of_trials, scored.scores)
+    silent = sum(map(no_reply, answers.replies))
+    return replace(found, no_reply=silent, scored=scored, cells=places, repeats=repeats)
 
 
-def _numbered(replies: Sequence[Sequence[Response]]) -> Iterator[tuple[int, int, Response]]:
-    """Each reply with the number of its record, and its own place among the trials of that."""
-    for index, trials in enumerate(replies):
-        for place, reply in enumerate(trials):
-            yield index, place, reply
+def items_of(row: SystemScores, answers: Sequence[Answers]) -> Iterator[ActsItem]:
+    """The replies of a system with their scores; baselines and uniform importances have no items."""
+    if row.scored is None or row.cells is None or row.weights != "given":
+        return
+    (one,) = (one for one in answers if (one.set.name, one.system) == (row.set, row.system))
+    records = list(one.set.records.values())
+    scores = row.scored.scores.tolist()
+    for number, (index, trial, which) in enumerate(row.cells.tolist()):
+        record, repeat = records[index], row.repeats[which]
+        response, counted = one.responses[record.id][trial], int(row.scored.reference[number])
+        reference = record.references[counted]
+        steps = annotated(response, str(row.annotator), repeat) or ()
+        yield ActsItem(
+            row.set,
+            record.id,
+            record.topic,
+            row.system,
+            str(row.annotator),
+            row.kind,
+            repeat,
+            record.background,
+            record.user_text,
+            CountedReference(reference.text, quoted(reference.annotation.steps, reference.text), counted),
+            ScoredReply(response.text, quoted(steps, response.text), response.reason, response.live),
+            dict(zip(MEASURES, scores[number], strict=True)),
+            row.scored.alignment(number).path,
+            response.trial if one.has_trials else None,
+            record.user,
+        )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
 
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.errors import FdbError, InputError, SettingsError
-from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Transcriber
 from fdbcore.recording.files import part_of
 from fdbcore.recording.form import one_call
@@ -22,105 +22,102 @@ from fdbcore.runtime.numbers import whole_of
 from fdbcore.sources.calls import NamedInput, named_calls
 from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.sources.names import Oddities, real_path, session_names
-from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn, spoken_turns, texts
+from fdbcore.suites.dialogue_acts.models.asking import ScoringJob
+from fdbcore.suites.dialogue_acts.records import Step
+from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, Part, spoken_turns, texts
 from fdbcore.types import SIDES, TICKS_PER_S, Problem, Side
 
 RECORDINGS: Final = "recordings"
 """Where in the results folder the replays of audio are."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallTurns:
-    """The turns of a call in their order.
+class TurnActs(Struct, frozen=True):
+    """The acts of a turn as one annotator labels them."""
 
-    system: unique with `call` in a document. user: the name of the recorded user, or else of the call. asides: how many
-    stretches of speech took no floor.
-    """
+    annotator: str
+    repeat: int
+    steps: Sequence[Step]
 
-    system: str
+
+class Turn(Struct, frozen=True):
+    """A turn of a side."""
+
+    side: Side
+    number: Annotated[int, Meta(description="among the turns of its side in the call, from 1")]
+    part: Annotated[
+        Part, Meta(description="before the other side's first turn, the first after one of them, or a further one")
+    ]
+    after: Annotated[int, Meta(description="how many turns of the other side had begun before it")]
+    start_s: float
+    end_s: float
+    text: Annotated[str | None, Meta(description="null if its words are not known")]
+    words_by: Annotated[str, Meta(description='"told" by the party itself, or the recogniser that heard them')]
+    acts: Sequence[TurnActs] = ()
+
+
+class CallTurns(Struct, frozen=True):
+    """A call with its turns, in their order."""
+
+    system: Annotated[str, Meta(description="unique with the call")]
     call: str
-    user: str
-    trial: int
-    path: Path
+    user: Annotated[str, Meta(description="the name of the recorded user, or else of the call")]
+    path: str
     length_s: float
-    turns: Sequence[SpokenTurn]
-    asides: dict[Side, int]
+    turns: Sequence[Turn]
+    asides: Annotated[dict[Side, int], Meta(description="stretches of speech that took no floor; they have no acts")]
+    trial: int = 1
 
-    def of(self, side: Side) -> list[SpokenTurn]:
+    def of(self, side: Side) -> list[Turn]:
         """The turns of a side."""
         return [each for each in self.turns if each.side == side]
 
 
-def turns_of_calls(
-    paths: Sequence[Path],
-    transcriber: Transcriber | None,
-    language: str,
-    out: Path,
-    show: Callable[[str], None],
-) -> tuple[list[CallTurns], list[Problem]]:
+def turns_of_calls(paths: Sequence[Path], job: ScoringJob, language: str) -> tuple[list[CallTurns], list[Problem]]:
     """The turns of all calls that can be read, and what is missing.
 
-    paths: runs, recordings, and audio files or folders of them, which are replayed into `out`. A system of several
-    inputs that have a call of one name is a system of each: "x (run-1)" and "x (run-2)". InputError if there is no
-    call, SettingsError if a call is given twice.
+    paths: runs, recordings, and audio files or folders of them, which are replayed into the results folder. A system of
+    several inputs that have a call of one name is a system of each: "x (run-1)" and "x (run-2)". InputError if there is
+    no call, SettingsError if a call is given twice.
     """
-    names = _input_names(paths)
-    runs = [
-        Run(path if is_recorded(path) else _replayed(path, part_of(out, RECORDINGS, fit_for_a_folder(name)), show))
-        for path, name in zip(paths, names, strict=True)
-    ]
-    calls = [
-        _Named(call, name, call.columns.get("system") or name)
-        for run, name in zip(runs, names, strict=True)
-        for call in run.calls
-    ]
-    _refuse_twice([real_path(each.call.path) for each in calls])
+    calls = list(_named_calls(paths, job))
+    given = Counter(real_path(call.path) for call, _ in calls)
+    if again := [path for path, count in given.items() if count > 1]:
+        raise SettingsError(f"{again[0]}: expected each call once, got it {given[again[0]]} times")
     found: list[CallTurns] = []
     problems: list[Problem] = []
-    for number, each in enumerate(_told_apart(calls), 1):
-        show(f"turns of {number} of {len(calls)} calls")
+    for number, (call, system) in enumerate(calls, 1):
+        job.show(f"turns of {number} of {len(calls)} calls")
         try:
-            if each.call.unscored is not None:
-                raise InputError(each.call.unscored)
-            with one_call(each.call.path):
-                found.append(_turns(each.call, each.system, transcriber, language))
+            if call.unscored is not None:
+                raise InputError(call.unscored)
+            with one_call(call.path):
+                found.append(_turns(call, system, job.recogniser, language))
             problems += _without_words(found[-1])
         except SettingsError:
             raise
         except FdbError as error:
-            problems.append(Problem(str(each.call.path), str(error).removeprefix(f"{each.call.path}: ")))
+            problems.append(Problem(str(call.path), str(error).removeprefix(f"{call.path}: ")))
     if not found:
         why = f": {problems[0].where}: {problems[0].reason}" if problems else ""
         raise InputError(f"expected calls, found none{why}")
     return found, problems
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
-    """A call, the name of the input that has it, and of its system: what the call says, else the input's name."""
+def _named_calls(paths: Sequence[Path], job: ScoringJob) -> Iterator[tuple[Call, str]]:
+    """The calls of all inputs with the names of their systems: what a call says, else its input's name.
 
-    call: Call
-    of: str
-    system: str
-
-
-def _input_names(paths: Sequence[Path]) -> list[str]:
-    """A name for each input: that of its file or folder, with folders in front where several have it."""
-    real = (real_path(path) for path in paths)
-    return session_names([(path.parent, path.name if path.is_dir() else path.stem) for path in real])
-
-
-def _refuse_twice(paths: Sequence[Path]) -> None:
-    again = next((path for path, count in Counter(paths).items() if count > 1), None)
-    if again is not None:
-        raise SettingsError(f"{again}: expected each call once, got it {paths.count(again)} times")
-
-
-def _told_apart(calls: Sequence[_Named]) -> list[_Named]:
-    """The calls, with the names of their inputs in those of systems that have calls of one name in several inputs."""
-    counts = Counter((each.system, each.call.name) for each in calls)
+    An input has the name of its file or folder, with folders in front where several have it.
+    """
+    real = [real_path(path) for path in paths]
+    inputs = session_names([(path.parent, path.name if path.is_dir() else path.stem) for path in real])
+    calls = []
+    for path, name in zip(paths, inputs, strict=True):
+        into = part_of(job.out, RECORDINGS, fit_for_a_folder(name))
+        run = Run(path if is_recorded(path) else _replayed(path, into, job.show))
+        calls += [(call, name, call.columns.get("system") or name) for call in run.calls]
+    counts = Counter((system, call.name) for call, _, system in calls)
     shared = {system for (system, _), count in counts.items() if count > 1}
-    return [replace(each, system=f"{each.system} ({each.of})") if each.system in shared else each for each in calls]
+    yield from ((call, f"{system} ({name})" if system in shared else system) for call, name, system in calls)
 
 
 def _replayed(path: Path, run_path: Path, show: Callable[[str], None]) -> Path:
@@ -146,23 +143,20 @@ def user_of(call: Call) -> str:
 def _turns(call: Call, system: str, transcriber: Transcriber | None, language: str) -> CallTurns:
     reading = call.recording
     spoken = spoken_turns(reading)
-    said = sorted(
-        (each for side in SIDES for each in _said(reading, side, spoken, transcriber, language)),
-        key=lambda each: (each.start_tick, each.side),
-    )
-    asides: dict[Side, int] = {side: sum(turn.side == side and turn.part == ASIDE for turn in spoken) for side in SIDES}
-    trial = whole_of(call.columns.get("trial") or "1")
-    return CallTurns(system, call.name, user_of(call), trial, call.path, reading.n_ticks / TICKS_PER_S, said, asides)
-
-
-def _said(
-    reading: Reading, side: Side, spoken: Sequence[SpokenTurn], transcriber: Transcriber | None, language: str
-) -> Iterator[SpokenTurn]:
-    own = [turn for turn in spoken if turn.side == side]
-    held = [turn for turn in own if turn.part != ASIDE]
-    words_by, words = texts(reading, side, own, held, transcriber, language)
-    for turn, text in zip(held, words, strict=True):
-        yield replace(turn, text=text, words_by=words_by)
+    said: list[Turn] = []
+    asides: dict[Side, int] = {}
+    for side in SIDES:
+        own = [turn for turn in spoken if turn.side == side]
+        held = [turn for turn in own if turn.part != ASIDE]
+        asides[side] = len(own) - len(held)
+        words_by, words = texts(reading, side, own, held, transcriber, language)
+        said += [
+            Turn(side, turn.number, turn.part, turn.after, turn.start_s, turn.end_s, text, words_by)
+            for turn, text in zip(held, words, strict=True)
+        ]
+    said.sort(key=lambda each: (each.start_s, each.side))
+    trial, length_s = whole_of(call.columns.get("trial") or "1"), reading.n_ticks / TICKS_PER_S
+    return CallTurns(system, call.name, user_of(call), str(call.path), length_s, said, asides, trial)
 
 
 def _without_words(call: CallTurns) -> Iterator[Problem]:
@@ -172,4 +166,4 @@ def _without_words(call: CallTurns) -> Iterator[Problem]:
             reason = (
                 f"expected the words of {side}, got none of {count} of its {len(call.of(side))} turns: --asr hears them"
             )
-            yield Problem(str(call.path), reason)
+            yield Problem(call.path, reason)

@@ -8,16 +8,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
+
+from msgspec import Meta, Struct
 
 from fdbcore.analysis.speech_pieces import audio_of
 from fdbcore.analysis.told import told_lines
-from fdbcore.audio.speech import wav_to_recognise
+from fdbcore.audio.speech import RECOGNISER_RATE_HZ, wav_to_recognise
+from fdbcore.errors import InputError
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Transcriber
 from fdbcore.recording.files import read_json, write_json
 from fdbcore.recording.words import transcripts
-from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span, other_side
+from fdbcore.report.format import counted, usd_text
+from fdbcore.runs.estimates import expected_usd
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span, clock_text, other_side
+from fdbcore.types.usage import Service
 from fdbcore.types.words import TimedWord, as_text
 
 Part: TypeAlias = Literal["before", "reply", "further", "aside"]
@@ -32,7 +38,7 @@ class SpokenTurn:
     """A turn of a side, or what it said aside, in ticks of the session.
 
     after: how many turns of the other side had begun before it. number: among the turns of its side, from 1; 0 of an
-    aside. text: its words, None if nobody knows them; words_by: whose they are, `told` or the name of a recogniser.
+    aside.
     """
 
     side: Side
@@ -41,12 +47,6 @@ class SpokenTurn:
     part: Part
     after: int
     number: int = 0
-    text: str | None = None
-    words_by: str = ""
-
-    def answers(self, asked: int) -> bool:
-        """Whether it is B's reply to a turn of A, by its number from 1; to 0, what B says before A first speaks."""
-        return self.side == "B" and self.after == asked and self.part not in ("further", ASIDE)
 
     @property
     def start_s(self) -> float:
@@ -172,3 +172,50 @@ def _with_margins(turns: Sequence[SpokenTurn], n_ticks: int) -> list[Span]:
     return [
         (start, min(turn.end_tick + MARGIN_TICKS, end)) for turn, start, end in zip(turns, starts, ends, strict=True)
     ]
+
+
+class HeardWith(Struct, frozen=True):
+    """What a recogniser was sent for this scoring; what it had heard before was not sent again."""
+
+    asr: str
+    pieces: int
+    seconds: float
+    usd: Annotated[float | None, Meta(description="at list prices; null where they are not known")]
+
+
+class HeardTally(Transcriber):
+    """A recogniser that adds up what it is sent; what it has heard before is not sent again.
+
+    transcriber: None for one that hears nothing, to count what would be sent.
+    """
+
+    def __init__(self, name: str, transcriber: Transcriber | None) -> None:
+        self.name = name
+        self.lengths_s: list[float] = []
+        self._transcriber = transcriber
+
+    def transcribe(self, wav: bytes, language: str) -> str:
+        """See `Transcriber.transcribe`. InputError for everything, if it hears nothing."""
+        length_s = len(wav) / 2 / RECOGNISER_RATE_HZ
+        if self._transcriber is None:
+            self.lengths_s.append(length_s)
+            raise InputError("expected the words of B, got speech that nobody has heard yet")
+        text = self._transcriber.transcribe(wav, language)
+        self.lengths_s.append(length_s)
+        return text
+
+    def services(self) -> Sequence[Service]:
+        """See `Transcriber.services`."""
+        return () if self._transcriber is None else self._transcriber.services()
+
+    def heard(self) -> HeardWith:
+        """What it took."""
+        seconds = sum(self.lengths_s)
+        return HeardWith(self.name, len(self.lengths_s), seconds, expected_usd(self.services(), seconds))
+
+
+def hearing_took(heard: HeardWith) -> str:
+    """What a recogniser took, in a sentence."""
+    usd = "unpriced" if heard.usd is None else usd_text(heard.usd)
+    audio = f"{counted(heard.pieces, 'piece')}, {clock_text(heard.seconds)} of audio"
+    return f"{heard.asr}: heard {audio} now, {usd}"

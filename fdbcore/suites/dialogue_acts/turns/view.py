@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from fdbcore._version import __version__
 from fdbcore.report.columns import cells, note, titles
@@ -12,25 +12,17 @@ from fdbcore.report.html.templates import render
 from fdbcore.report.html.values import Cell, Row
 from fdbcore.report.scorecard.columns import ColumnGroup, columns, table, wrapped
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
-from fdbcore.suites.dialogue_acts.page.svg import PACKAGE
-from fdbcore.suites.dialogue_acts.page.told_acts import act_list
+from fdbcore.suites.dialogue_acts.page.picture import act_list
+from fdbcore.suites.dialogue_acts.page.words import PACKAGE
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
+from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, Turn
+from fdbcore.suites.dialogue_acts.turns.tables import NO_REPLY
 from fdbcore.types import Problem, clock_text
-from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoreRow, scaled_interval
-
-if TYPE_CHECKING:
-    from fdbcore.suites.dialogue_acts.act_types import (
-        CallOfTurns,
-        QuarterShares,
-        SideShares,
-        TurnJson,
-        TurnsJson,
-        WhatFollows,
-    )
-    from fdbcore.suites.dialogue_acts.document_types import ActsDocument, LiveTiming
+from fdbcore.types.scorecard import NO_FIGURE, Scale, Scorecard, ScoreRow
 
 FOLLOWS: Final = "What B says next after an act of A, % of what it says"
 QUARTERS: Final = "Acts by quarter of the call, % of what is said"
-NO_REPLY: Final = "no reply"
+NOTE_OF_FOLLOWS: Final = "A turn counts by the importance of the act in it. A's last turn counts only if B answered it."
 TIMING: Final = "Timing of the calls"
 MOST_CALLS: Final = 200
 """So many calls are listed on the page; scores.json has all."""
@@ -46,146 +38,129 @@ NOT_COMPARED: Final = "Shares of acts are not compared between systems: only wit
 
 def card(document: ActsDocument) -> Scorecard:
     """The scorecard of a document with turns; a condition is the turns of a side as one annotator labels them."""
-    turns, settings = document["turns"], document["settings"]
-    evidence = {"fdbcore": f"fdbcore {__version__}", "level of intervals": f"{100 * settings['level']:g} %"}
-    for one in settings["annotated_with"]:
+    turns, settings = document.turns, document.settings
+    assert turns is not None
+    evidence = {"fdbcore": f"fdbcore {__version__}", "level of intervals": f"{100 * settings.level:g} %"}
+    for one in settings.annotated_with:
         evidence[f"annotation by {one['annotator']}"] = f"{annotation_took(one)}; {one['sdk']}, {one['server']}"
-    n_turns = sum(len(call["turns"]) for call in turns["calls"])
-    conditions = dict.fromkeys(map(_condition, turns["shares"]))
+    n_turns = sum(len(call.turns) for call in turns["calls"])
     return Scorecard(
         "Which dialogue acts do the turns have?",
-        [Scale(act["name"], act["name"], unit="%", decimals=1, bounds=(0, 100)) for act in document["tag_set"]["acts"]],
-        {condition: f"{condition}, share of each act" for condition in conditions},
-        list(_share_rows(turns)),
-        warnings=document["warnings"],
-        problems=[Problem(**problem) for problem in document["problems"]],
+        [Scale(act["name"], act["name"], unit="%", decimals=1, bounds=(0, 100)) for act in document.tag_set["acts"]],
+        {row.condition: f"{row.condition}, share of each act" for row in turns["shares"]},
+        turns["shares"],
+        warnings=document.warnings,
+        problems=[Problem(each.where, each.reason) for each in document.problems],
         caption="Dialogue acts of turns: mean importance per turn, in %.",
         notes=NOTES,
         facts=[f"{counted(len(turns['calls']), 'call')}, {counted(n_turns, 'turn')}, {turns['locale']}"],
         evidence=evidence,
-        level=settings["level"],
+        level=settings.level,
         not_compared=NOT_COMPARED,
     )
 
 
-def _share_rows(turns: TurnsJson) -> Iterator[ScoreRow]:
-    """The acts of each side as rows of a scorecard."""
-    for each in turns["shares"]:
-        figures = {
-            act: Figure(100 * one["share"], None, scaled_interval(one["ci95"], 100))
-            for act, one in each["acts"].items()
-        }
-        yield ScoreRow(_condition(each), "system", each["system"], each["turns"], figures)
+class _Table(NamedTuple):
+    """A table of the screen and of the page. names: of its rows, on both. heads: of names, of counts, of the others."""
+
+    title: str
+    names: Sequence[tuple[str, Cell]]
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
 
 
-def _condition(of: SideShares) -> str:
-    """The name of the turns of a side as one annotator labels them."""
-    return f"{of['side']}'s turns, annotated by {of['annotator']}"
-
-
-def details(turns: TurnsJson, acts: Sequence[str], width: int) -> list[list[str]]:
-    """Both tables as blocks of lines of at most `width` columns."""
+def details(document: ActsDocument, width: int) -> list[list[str]]:
+    """The tables of turns and of timing as blocks of lines of at most `width` columns."""
     blocks = []
-    if turns["follows"]:
-        names = [_of(each, turns, each["act"]) for each in turns["follows"]]
-        heads = [*acts, NO_REPLY]
-        blocks.append([FOLLOWS, *_table(names, "turns", heads, list(_follows(turns, acts)), width)])
-    if turns["quarters"]:
-        names = [_of(each, turns, f"{each['side']} {each['quarter']}/4") for each in turns["quarters"]]
-        blocks.append([QUARTERS, *_table(names, "turns", acts, list(_quarters(turns, acts)), width)])
-    return blocks
+    for each in [*_turn_tables(document), *_timing(document)]:
+        groups = [
+            ColumnGroup("", [head], [columns(head)], [[row[place]] for row in each.rows])
+            for place, head in enumerate(each.heads[1:])
+        ]
+        blocks.append([each.title, *table([name for name, _ in each.names], groups, width)])
+    return [*blocks[:-1], [*blocks[-1], *wrapped(note(), width)]] if document.timing else blocks
 
 
-def section(turns: TurnsJson, acts: Sequence[str]) -> str:
+def section(document: ActsDocument) -> str:
     """The tables, and every turn of the calls, as HTML."""
-    follows: list[Row] = [
-        (Cell(each["act"], _of(each, turns)), cells)
-        for each, cells in zip(turns["follows"], _follows(turns, acts), strict=True)
-    ]
-    quarters: list[Row] = [
-        (Cell(f"{each['side']}, quarter {each['quarter']}", _of(each, turns)), cells)
-        for each, cells in zip(turns["quarters"], _quarters(turns, acts), strict=True)
-    ]
+    calls, lang = (document.turns["calls"], document.turns["locale"]) if document.turns else ([], "")
     return render(
         "turns.html",
         PACKAGE,
-        follows=follows,
-        follows_title=FOLLOWS,
-        follows_heads=["act of A", "turns", *acts, NO_REPLY],
-        quarters=quarters,
-        quarters_title=QUARTERS,
-        quarters_heads=["turns of", "turns", *acts],
-        lang=turns["locale"],
-        calls=[_call(call, turns["locale"]) for call in turns["calls"][:MOST_CALLS]],
-        more=max(len(turns["calls"]) - MOST_CALLS, 0),
+        tables=_on_page(_turn_tables(document)),
+        lang=lang,
+        calls=[_call(call, lang) for call in calls[:MOST_CALLS]],
+        more=max(len(calls) - MOST_CALLS, 0),
+        timing=_on_page(_timing(document)),
     )
 
 
-def timing_details(timing: Sequence[LiveTiming], width: int) -> list[str]:
-    """The timing of the calls of each system as lines of at most `width` columns."""
-    rows = [[str(each["calls"]), *cells(each["measures"])] for each in timing]
-    names = [each["system"] for each in timing]
-    return [TIMING, *_table(names, "calls", titles(), rows, width), *wrapped(note(), width)]
+def _on_page(tables: Iterable[_Table]) -> list[tuple[_Table, list[Row]]]:
+    return [(each, [(cell, row) for (_, cell), row in zip(each.names, each.rows, strict=True)]) for each in tables]
 
 
-def timing_section(timing: Sequence[LiveTiming]) -> str:
-    """The same as a section of the page."""
-    rows: list[Row] = [(Cell(each["system"], ""), [str(each["calls"]), *cells(each["measures"])]) for each in timing]
-    heads = ["system", "calls", *titles()]
-    return render("timing.html", PACKAGE, title=TIMING, rows=rows, heads=heads, note=note())
+def _turn_tables(document: ActsDocument) -> Iterator[_Table]:
+    """What follows which act, and the acts by quarter of the call, of a document with turns."""
+    if document.turns is None:
+        return
+    acts, shares = [act["name"] for act in document.tag_set["acts"]], document.turns["shares"]
+    systems, annotators = {row.system for row in shares}, {_annotator(row) for row in shares}
+
+    def of(row: ScoreRow) -> list[str]:
+        """Of whom it is, naming only what there are several of."""
+        several = [row.system] if len(systems) > 1 else []
+        return several + ([_annotator(row)] if len(annotators) > 1 else [])
+
+    def named(row: ScoreRow, on_screen: str, on_page: str) -> tuple[str, Cell]:
+        return ", ".join([on_screen, *of(row)]), Cell(on_page, ", ".join(of(row)))
+
+    if rows := document.turns["follows"]:
+        names = [named(row, row.subset, row.subset) for row in rows]
+        heads = [*acts, NO_REPLY]
+        yield _Table(FOLLOWS, names, ["act of A", "turns", *heads], _figures(rows, heads), NOTE_OF_FOLLOWS)
+    if rows := document.turns["quarters"]:
+        sides = [(row, row.condition[0]) for row in rows]
+        names = [named(row, f"{side} {row.subset[-1]}/4", f"{side}, {row.subset}") for row, side in sides]
+        yield _Table(QUARTERS, names, ["turns of", "turns", *acts], _figures(rows, acts))
 
 
-def _follows(turns: TurnsJson, acts: Sequence[str]) -> Iterator[list[str]]:
-    for each in turns["follows"]:
-        yield [str(each["turns"]), *(_percent(each["next"][act]) for act in acts), _percent(each["no_reply"])]
+def _annotator(row: ScoreRow) -> str:
+    return row.condition.partition(", annotated by ")[2]
 
 
-def _quarters(turns: TurnsJson, acts: Sequence[str]) -> Iterator[list[str]]:
-    for each in turns["quarters"]:
-        yield [str(each["turns"]), *(_percent(each["acts"].get(act)) for act in acts)]
+def _figures(rows: Sequence[ScoreRow], heads: Sequence[str]) -> list[list[str]]:
+    """The cells of a table: n, and a figure below each head."""
+    values = [[row.measures.get(head, NO_FIGURE).value for head in heads] for row in rows]
+    texts = [[NONE if value is None else f"{value:.1f}" for value in own] for own in values]
+    return [[str(row.n), *own] for row, own in zip(rows, texts, strict=True)]
 
 
-def _of(row: WhatFollows | QuarterShares, turns: TurnsJson, what: str = "") -> str:
-    """What of whom, naming only what there are several of."""
-    system = row["system"] if len({each["system"] for each in turns["shares"]}) > 1 else ""
-    annotator = row["annotator"] if len({each["annotator"] for each in turns["shares"]}) > 1 else ""
-    return ", ".join(filter(None, (what, system, annotator)))
+def _timing(document: ActsDocument) -> Iterator[_Table]:
+    """The timing of the calls of each system."""
+    if found := document.timing:
+        rows = [[str(each["calls"]), *cells(each["measures"])] for each in found]
+        names = [(each["system"], Cell(each["system"], "")) for each in found]
+        yield _Table(TIMING, names, ["system", "calls", *titles()], rows, note())
 
 
-def _table(
-    names: Sequence[str], count: str, heads: Sequence[str], rows: Sequence[Sequence[str]], width: int
-) -> list[str]:
-    groups = [
-        ColumnGroup("", [count], [columns(count)], [row[:1] for row in rows]),
-        *(
-            ColumnGroup("", [head], [columns(head)], [[row[place]] for row in rows])
-            for place, head in enumerate(heads, 1)
-        ),
-    ]
-    return table(names, groups, width)
-
-
-def _percent(share: float | None) -> str:
-    return NONE if share is None else f"{100 * share:.1f}"
-
-
-def _call(call: CallOfTurns, lang: str) -> dict[str, Any]:
+def _call(call: CallTurns, lang: str) -> dict[str, Any]:
     return {
-        "name": call["call"],
-        "system": call["system"],
+        "name": call.call,
+        "system": call.system,
         "turns": [
             {
-                "side": turn["side"],
-                "at": clock_text(int(turn["start_s"])),
-                "text": turn["text"],
+                "side": turn.side,
+                "at": clock_text(int(turn.start_s)),
+                "text": turn.text,
                 "acts": _acts(turn, lang),
             }
-            for turn in call["turns"]
+            for turn in call.turns
         ],
     }
 
 
-def _acts(turn: TurnJson, lang: str) -> list[tuple[str, str]]:
+def _acts(turn: Turn, lang: str) -> list[tuple[str, str]]:
     """The acts of a turn as HTML, by each annotator, who is named if there are several."""
-    several = len({one["annotator"] for one in turn["acts"]}) > 1
-    return [(one["annotator"] if several else "", act_list(one["steps"], lang)) for one in turn["acts"]]
+    several = len({one.annotator for one in turn.acts}) > 1
+    return [(one.annotator if several else "", act_list(one.steps, lang)) for one in turn.acts]

@@ -3,35 +3,60 @@
 The format is the paper's (section 3.3): 24 kHz, 16 bit, mono, 120 ms of silence before and after. The silence is
 digital, and exact to the sample: it replaces the zeros with which a speaker itself begins or ends. Nothing else is cut
 off, not even where it is quiet, since no threshold separates a speaker's pause from a soft onset.
+
+A set that has been spoken is the users of a run.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore import registry
 from fdbcore._ext.resample import Resampler
 from fdbcore.audio.decode import resampler_to_48k
 from fdbcore.audio.wav import wav_bytes
 from fdbcore.clock import now_ns
 from fdbcore.errors import InputError, RecordingError, SettingsError
 from fdbcore.protocols import Speaker
-from fdbcore.recording.files import read_json, settings_hash, write_bytes, write_json
+from fdbcore.recording.files import read_json, settings_hash, write_bytes, write_json, write_text
 from fdbcore.recording.form import one_call
+from fdbcore.runs.plan import users_of
+from fdbcore.runtime.address import query_of, split_query
 from fdbcore.sources.clips import fit_for_a_folder
+from fdbcore.suites.dialogue_acts.models.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import Record
-from fdbcore.types import SAMPLE_RATE_HZ, Problem
+from fdbcore.suites.dialogue_acts.sets import (
+    GENERATED,
+    GENERATED_SCHEMA,
+    PROMPTS,
+    RECORDS,
+    SHIPPED,
+    RecordSet,
+    check_locale,
+    generated,
+    prompts_in,
+    records_in,
+    rules_of,
+)
+from fdbcore.types import SAMPLE_RATE_HZ, Clip, Material, Problem, SideA
 
 SPEAK_SCHEMA: Final = "fdbcore.speak/1"
-RECORDS, SPEAK, ASSISTANT = "records.jsonl", "speak.json", "assistant"
+SPEAK, ASSISTANT = "speak.json", "assistant"
 SPEAKERS: Final = {"ja": "open-jtalk", "en": "hibari"}
 RATE_HZ: Final = 24_000
 SILENCE_SAMPLES: Final = 2_880
+TAIL_S: Final = 30
+"""How long a user waits for a reply to be given and said."""
+
+PAUSE_MS: Final = 1500
+"""More than any pause within a request, which would be sent by halves; a system that replies once is not timed."""
 
 Samples = npt.NDArray[np.int16]
 
@@ -66,7 +91,14 @@ def speak_records(
     """
     if speaker.describe().get("folder") == str(folder.absolute()):
         raise SettingsError(f"{folder}: expected a speaker's recordings in another folder than what is made of them")
-    fit, problems = _fit(records, folder)
+    fit: list[Record] = []
+    problems: list[Problem] = []
+    for record in records:
+        try:
+            wav_path(folder, record)
+            fit.append(record)
+        except InputError as error:
+            problems.append(Problem(record.id, str(error)))
     with one_call(folder / SPEAK):
         notes = _Notes(folder, speaker.describe(), fit)
         lacking = {record.id for record in fit if notes.lacks(record)}
@@ -98,7 +130,9 @@ def clip_of(pcm: Samples, rate_hz: int) -> Samples:
     full = _at_full_scale(pcm)
     if (full[2:] & full[1:-1] & full[:-2]).any():  # so many in a row are no peak
         raise InputError("speech: expected no clipping, got three samples in a row at full scale")
-    converted = pcm if rate_hz == RATE_HZ else _converted(pcm, rate_hz)
+    converted = pcm
+    for resampler in (resampler_to_48k(rate_hz), Resampler(SAMPLE_RATE_HZ, RATE_HZ)) if rate_hz != RATE_HZ else ():
+        converted = np.concatenate((resampler.process(converted), resampler.flush()))
     if converted is not pcm and _at_full_scale(converted).any():
         raise InputError(f"speech: expected lower peaks, got some that clip when {rate_hz} Hz become {RATE_HZ}")
     sounding = np.flatnonzero(converted)
@@ -112,24 +146,6 @@ def _at_full_scale(pcm: Samples) -> npt.NDArray[np.bool_]:
     return at
 
 
-def _converted(pcm: Samples, rate_hz: int) -> Samples:
-    for resampler in (resampler_to_48k(rate_hz), Resampler(SAMPLE_RATE_HZ, RATE_HZ)):
-        pcm = np.concatenate((resampler.process(pcm), resampler.flush()))
-    return pcm
-
-
-def _fit(records: Iterable[Record], folder: Path) -> tuple[list[Record], list[Problem]]:
-    """The records whose ids can name files, and those whose ids cannot."""
-    fit, problems = [], []
-    for record in records:
-        try:
-            wav_path(folder, record)
-            fit.append(record)
-        except InputError as error:
-            problems.append(Problem(record.id, str(error)))
-    return fit, problems
-
-
 class _Notes:
     """speak.json: which files are ours, and who has spoken what in them."""
 
@@ -138,19 +154,16 @@ class _Notes:
         earlier = read_json(folder / SPEAK) if (folder / SPEAK).is_file() else {"files": {}, "speakers": {}}
         if earlier.setdefault("schema", SPEAK_SCHEMA) != SPEAK_SCHEMA:
             raise RecordingError(f"{folder / SPEAK}: expected schema {SPEAK_SCHEMA}, got {earlier['schema']!r}")
-        self._refuse_foreign(records, earlier["files"])
+        paths = [wav_path(folder, record) for record in records if record.id not in earlier["files"]]
+        if foreign := [path.name for path in paths if path.exists()]:
+            raise SettingsError(
+                f"{folder}: expected only recordings of {SPEAK}, found others, which would be lost: "
+                f"{', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
+            )
         self._files: dict[str, Any] = {record.id: earlier["files"].get(record.id) for record in records}
         self._speaker = settings_hash(speaker)[:12]
         self._speakers = {**earlier["speakers"], self._speaker: json.loads(json.dumps(speaker))}
         self.write()  # before the first file, so that all of them are known to be ours
-
-    def _refuse_foreign(self, records: Iterable[Record], ours: Mapping[str, Any]) -> None:
-        paths = [wav_path(self._folder, record) for record in records if record.id not in ours]
-        if foreign := [path.name for path in paths if path.exists()]:
-            raise SettingsError(
-                f"{self._folder}: expected only recordings of {SPEAK}, found others, which would be lost: "
-                f"{', '.join(foreign[:5])}{' ...' if len(foreign) > 5 else ''}"
-            )
 
     def lacks(self, record: Record) -> bool:
         """Whether the record must still be spoken."""
@@ -189,3 +202,47 @@ class _Notes:
         }
         write_json(self._folder / SPEAK, value)
         self._written_ns = now_ns()
+
+
+def prompts(told: Prompts | None = None) -> Mapping[str, str]:
+    """The settings of parties that take prompts and whose addresses set none. told: the prompts of the set."""
+    return {**(told or Prompts()).responding, "pause_ms": str(PAUSE_MS), "hears": "recording"}
+
+
+def side_a(data: str) -> SideA:
+    """The users of the data set "DIR" or "DIR?prompts=DIR&locale=LOCALE&SETTINGS", and lines that are no records.
+
+    prompts, locale: as `rules_of` and `check_locale` take them. The other settings are those of the clip endpoint.
+    Raises InputError if there are no records, or if some of them have not been spoken.
+    """
+    path, query = split_query(data, file=True)
+    settings = query_of(query)
+    own_prompts, locale = settings.pop("prompts", None), settings.pop("locale", None)
+    folder = Path(path).absolute()
+    records, problems = records_in(folder)
+    clips = [Clip(record.id, wav_path(folder, record), record.topic, {"id": record.id}) for record in records]
+    if missing := [clip.name for clip in clips if not clip.path.is_file()]:
+        several = f"{', '.join(missing[:3])}{', ...' if len(missing) > 3 else ''}"
+        raise InputError(
+            f"{folder}: expected a recording of each record, found none of {len(missing)} of {len(clips)} ({several}): "
+            f"fdbcore dataset speak {folder}"
+        )
+    texts = {name: (folder / name).read_text("utf-8") for name in (RECORDS, SPEAK) if (folder / name).is_file()}
+    if made := generated(folder)["settings"]:  # without what changes when records are added
+        texts[GENERATED] = json.dumps({"schema": GENERATED_SCHEMA, "settings": made}, ensure_ascii=False)
+    of = RecordSet(folder.name, {record.id: record for record in records}, made, prompts_in(folder))
+    check_locale(of, locale)
+    told = rules_of(of, Path(own_prompts) if own_prompts else None)
+    texts |= {f"{PROMPTS}/{name}": text for name, text in told.own.items()}
+    material = Material("dialogue-acts", str(folder), texts)
+    return SideA(
+        users_of(clips, urlencode(settings) or f"tail_s={TAIL_S}"), prompts(told), material, problems, untimed=True
+    )
+
+
+def shipped(folder: Path, show: Callable[[str], None]) -> None:
+    """Put the shipped set into `folder`, spoken by Open JTalk, unless it is there already."""
+    write_text(folder / RECORDS, (SHIPPED / RECORDS).read_text(encoding="utf-8"))
+    records, _ = records_in(folder)
+    for where, reason in speak_records(records, folder, registry.speaker(SPEAKERS["ja"]), show):
+        raise InputError(f"{where}: {reason}")
