@@ -128,6 +128,7 @@ def print_expected(
 
 def _check_folder(out: Path, suite: Suite) -> None:
     """Raise SettingsError unless `out` is new, empty, or holds an earlier scoring: nothing else is overwritten."""
+    from fdbcore.runs.kept_scores import kept_scores
 
     if not out.exists() or (
         out.is_dir() and {item.name for item in out.iterdir()} <= {*WRITTEN_EARLY, f"{SCORES}.part"}
