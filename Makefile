@@ -43,12 +43,12 @@ schema: .venv/dev     ## write the JSON schemas of documents anew, from their ty
 # for three quarters of its time, so a file for each processor keeps time as well as one alone. What failed while the host
 # took some of the processors' time is run once more: a fault of ours fails twice.
 test: .venv/dev       ## run the tests
-	@$(BIN)/pytest -n $$((2 * $$(nproc))) --dist worksteal --durations 15 -m 'not live and not fuzz and not outside and not nemo'; shared=$$?; \
+	@$(BIN)/pytest -n $$((2 * $$(nproc))) --dist worksteal --durations 15 -m 'not live'; shared=$$?; \
 	$(BIN)/pytest -n $$(nproc) --dist loadfile --no-loadscope-reorder --durations 15 --reruns 1 --only-rerun HostTookTime \
-	  -m 'live and not outside and not nemo' $(LIVE) && exit $$shared
+	  -m live $(LIVE) && exit $$shared
 
 quick: .venv/dev      ## one room in seconds: make quick ROOM=stats, or `.venv/bin/pytest tests/stats` with the slow ones
-	$(BIN)/pytest -m 'not slow and not live and not fuzz and not outside and not nemo' tests/$(ROOM)
+	$(BIN)/pytest -m 'not slow and not live' tests/$(ROOM)
 
 outside: .venv/dev    ## servers of others, each in an environment of its own in build/outside: says which ran, or why not
 	$(BIN)/python tests/fakes/outside.py
@@ -56,7 +56,7 @@ outside: .venv/dev    ## servers of others, each in an environment of its own in
 # Without the first line pip takes the build of torch that needs 3 GB of CUDA packages; for a GPU: make nemo TORCH=torch
 TORCH ?= torch==2.13.0
 nemo: .venv/dev build/nemo/made  ## Parakeet's kind of model in NeMo, in an environment of its own: 2.2 GB, four minutes
-	$(BIN)/pytest -m nemo tests/models/test_nemo.py
+	$(BIN)/pytest --nemo tests/models/test_nemo.py
 
 build/nemo/made: pyproject.toml
 	@echo '--- Setting up build/nemo, once: two minutes, 2.2 GB'
@@ -120,7 +120,7 @@ soak: .venv/dev       ## half an hour of calls in one process: memory, delay, mi
 
 fuzz: .venv/dev       ## files of others changed at random (FDBCORE_FUZZ_MINUTES, _SEED, _CASE), and long property tests
 	@PYTHONPATH=tests:. $(BIN)/python -m fuzz.files; files=$$?; \
-	FDBCORE_FUZZ=1 $(BIN)/pytest -n $$(nproc) -o faulthandler_timeout=0 -m fuzz && exit $$files
+	$(BIN)/pytest -n $$(nproc) -o faulthandler_timeout=0 --fuzz && exit $$files
 
 .venv/base: $(SOURCES)
 	$(call install,live)
