@@ -26,7 +26,7 @@ endef
 # Hundreds of processes start here: none compiles what another has.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo schema test quick outside nemo reference aarch64 docs check wheel bench soak fuzz clean
+.PHONY: demo schema smoke test quick outside nemo reference aarch64 docs check wheel bench soak fuzz clean
 
 demo: .venv/base      ## replay a shipped call, hold a live one over WebRTC; each ends with its HTML report
 	$(BIN)/python -m benchmarks.demo
@@ -38,6 +38,9 @@ schema: .venv/dev     ## write the JSON schemas of documents anew, from their ty
 	$(BIN)/python -m fdbcore.suites.fdb_v1.schemas
 	$(BIN)/python -m fdbcore.suites.fdb_v3.schemas
 	$(BIN)/python -m fdbcore.suites.own_clips.schemas
+
+smoke: .venv/dev      ## a few telling tests of each room, in a minute: those that tests/smoke.txt names
+	$(BIN)/pytest -n $$(nproc) -q @tests/smoke.txt
 
 # Twice as many processes as processors, as half of their time is waiting. What measures real time comes after: it waits
 # for three quarters of its time, so a file for each processor keeps time as well as one alone. What failed while the host
