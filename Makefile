@@ -26,7 +26,7 @@ endef
 # Hundreds of processes start here: none compiles what another has.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo schema smoke test quick outside nemo reference aarch64 docs check wheel bench soak fuzz clean
+.PHONY: demo schema smoke test quick outside nemo reference aarch64 docs check wheel changelog release bench soak fuzz clean
 
 demo: .venv/base      ## replay a shipped call, hold a live one over WebRTC; each ends with its HTML report
 	$(BIN)/python -m benchmarks.demo
@@ -114,6 +114,17 @@ wheel: .venv/dev      ## the sdist and from it the wheel, in dist: audited, and 
 	PATH=build/wheel/.venv/bin fdbcore replay --quiet --out build/wheel/from_wheel benchmarks/sample/sample.flac
 	$(BIN)/fdbcore replay --quiet --out build/wheel/from_checkout benchmarks/sample/sample.flac
 	for made in events.jsonl derived/activity.npz; do cmp build/wheel/from_{checkout,wheel}/sample/$$made || exit 1; done
+
+changelog: .venv/dev  ## the fragments of changelog.d become a release of CHANGELOG.md, under the version of fdbcore/_version.py
+	$(BIN)/towncrier build --yes --version "$$($(BIN)/python -c 'import fdbcore; print(fdbcore.__version__)')"
+
+# Whoever cuts a release sets the version, runs `make changelog`, commits, and tags; TAG=v0.2.0 checks that these agree.
+release: wheel        ## what a release needs, in dist: sdist and wheel, checked in bare environments; and its notes
+	$(PYTHON) -m venv build/release/.venv
+	build/release/.venv/bin/pip install --quiet --disable-pip-version-check twine==6.*
+	build/release/.venv/bin/twine check --strict dist/*
+	$(PYTHON) .ci/notes.py > build/release/notes.md
+	@ls -l dist build/release/notes.md
 
 bench: .venv/dev      ## measure, side by side with what one would use instead
 	$(BIN)/python -m benchmarks
