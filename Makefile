@@ -26,7 +26,7 @@ endef
 # Hundreds of processes start here: none compiles what another has.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo schema test quick outside nemo reference aarch64 docs check wheel bench soak fuzz clean
+.PHONY: demo schema smoke test quick outside nemo reference aarch64 docs check wheel changelog release bench soak fuzz clean
 
 demo: .venv/base      ## replay a shipped call, hold a live one over WebRTC; each ends with its HTML report
 	$(BIN)/python -m benchmarks.demo
@@ -39,16 +39,19 @@ schema: .venv/dev     ## write the JSON schemas of documents anew, from their ty
 	$(BIN)/python -m fdbcore.suites.fdb_v3.schemas
 	$(BIN)/python -m fdbcore.suites.own_clips.schemas
 
+smoke: .venv/dev      ## a few telling tests of each room, in a minute: those that tests/smoke.txt names
+	$(BIN)/pytest -n $$(nproc) -q @tests/smoke.txt
+
 # Twice as many processes as processors, as half of their time is waiting. What measures real time comes after: it waits
 # for three quarters of its time, so a file for each processor keeps time as well as one alone. What failed while the host
 # took some of the processors' time is run once more: a fault of ours fails twice.
 test: .venv/dev       ## run the tests
-	@$(BIN)/pytest -n $$((2 * $$(nproc))) --dist worksteal --durations 15 -m 'not live and not fuzz and not outside and not nemo'; shared=$$?; \
+	@$(BIN)/pytest -n $$((2 * $$(nproc))) --dist worksteal --durations 15 -m 'not live'; shared=$$?; \
 	$(BIN)/pytest -n $$(nproc) --dist loadfile --no-loadscope-reorder --durations 15 --reruns 1 --only-rerun HostTookTime \
-	  -m 'live and not outside and not nemo' $(LIVE) && exit $$shared
+	  -m live $(LIVE) && exit $$shared
 
 quick: .venv/dev      ## one room in seconds: make quick ROOM=stats, or `.venv/bin/pytest tests/stats` with the slow ones
-	$(BIN)/pytest -m 'not slow and not live and not fuzz and not outside and not nemo' tests/$(ROOM)
+	$(BIN)/pytest -m 'not slow and not live' tests/$(ROOM)
 
 outside: .venv/dev    ## servers of others, each in an environment of its own in build/outside: says which ran, or why not
 	$(BIN)/python tests/fakes/outside.py
@@ -56,7 +59,7 @@ outside: .venv/dev    ## servers of others, each in an environment of its own in
 # Without the first line pip takes the build of torch that needs 3 GB of CUDA packages; for a GPU: make nemo TORCH=torch
 TORCH ?= torch==2.13.0
 nemo: .venv/dev build/nemo/made  ## Parakeet's kind of model in NeMo, in an environment of its own: 2.2 GB, four minutes
-	$(BIN)/pytest -m nemo tests/models/test_nemo.py
+	$(BIN)/pytest --nemo tests/models/test_nemo.py
 
 build/nemo/made: pyproject.toml
 	@echo '--- Setting up build/nemo, once: two minutes, 2.2 GB'
@@ -112,6 +115,17 @@ wheel: .venv/dev      ## the sdist and from it the wheel, in dist: audited, and 
 	$(BIN)/fdbcore replay --quiet --out build/wheel/from_checkout benchmarks/sample/sample.flac
 	for made in events.jsonl derived/activity.npz; do cmp build/wheel/from_{checkout,wheel}/sample/$$made || exit 1; done
 
+changelog: .venv/dev  ## the fragments of changelog.d become a release of CHANGELOG.md, under the version of fdbcore/_version.py
+	$(BIN)/towncrier build --yes --version "$$($(BIN)/python -c 'import fdbcore; print(fdbcore.__version__)')"
+
+# Whoever cuts a release sets the version, runs `make changelog`, commits, and tags; TAG=v0.2.0 checks that these agree.
+release: wheel        ## what a release needs, in dist: sdist and wheel, checked in bare environments; and its notes
+	$(PYTHON) -m venv build/release/.venv
+	build/release/.venv/bin/pip install --quiet --disable-pip-version-check twine==6.*
+	build/release/.venv/bin/twine check --strict dist/*
+	$(PYTHON) .ci/notes.py > build/release/notes.md
+	@ls -l dist build/release/notes.md
+
 bench: .venv/dev      ## measure, side by side with what one would use instead
 	$(BIN)/python -m benchmarks
 
@@ -120,7 +134,7 @@ soak: .venv/dev       ## half an hour of calls in one process: memory, delay, mi
 
 fuzz: .venv/dev       ## files of others changed at random (FDBCORE_FUZZ_MINUTES, _SEED, _CASE), and long property tests
 	@PYTHONPATH=tests:. $(BIN)/python -m fuzz.files; files=$$?; \
-	FDBCORE_FUZZ=1 $(BIN)/pytest -n $$(nproc) -o faulthandler_timeout=0 -m fuzz && exit $$files
+	$(BIN)/pytest -n $$(nproc) -o faulthandler_timeout=0 --fuzz && exit $$files
 
 .venv/base: $(SOURCES)
 	$(call install,live)

@@ -1,4 +1,6 @@
-"""Settings of all tests; property tests are bounded in the ordinary run, and long with FDBCORE_FUZZ=1 (`make fuzz`)."""
+"""Settings of all tests. Tests that need hours or environments of their own run by a flag alone: `--fuzz`, `--outside`,
+`--nemo`. Property tests are bounded in the ordinary run, and long with `--fuzz`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ from hypothesis import HealthCheck, settings
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("test", max_examples=100, deadline=None, derandomize=True, suppress_health_check=CHECKS)
 settings.register_profile("fuzz", max_examples=500, deadline=None, suppress_health_check=CHECKS)
-settings.load_profile("fuzz" if os.environ.get("FDBCORE_FUZZ") == "1" else "test")
+
+FLAGS = {
+    "fuzz": "only the long runs of property tests (make fuzz)",
+    "outside": "only tests with a server of others in an environment of its own (make outside)",
+    "nemo": "only tests with NeMo in an environment of its own (make nemo)",
+}
+"""Marks of tests that run by a flag of the same name alone: any `-m` that is typed would replace a default one."""
 
 # In the background of a shell Ctrl-C is ignored, also by what is started there; a handler of our own is not inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -39,9 +47,31 @@ class HostTookTime(Exception):
     """A test of real time failed while the host took some of the processors' time: `make test` runs it once more."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The commands of the pages come first: they take longest, and would be what all wait for at the end."""
-    items.sort(key=lambda item: item.path.name != PAGES)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Each flag stands for the mark of its name."""
+    for mark, chooses in FLAGS.items():
+        parser.addoption(f"--{mark}", action="store_true", help=chooses)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The marks of the flags, and how long property tests run."""
+    for mark, chooses in FLAGS.items():
+        config.addinivalue_line("markers", f"{mark}: runs with --{mark} alone: {chooses.removeprefix('only ')}")
+    settings.load_profile("fuzz" if config.getoption("--fuzz") else "test")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without a flag, tests that need none; with flags, those that need no other. The commands of the pages come first:
+    they take longest, and would be what all wait for at the end.
+    """
+    given = {mark for mark in FLAGS if config.getoption(f"--{mark}")}
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        needed = {mark.name for mark in item.iter_markers()} & FLAGS.keys()
+        (kept if needed <= given and bool(needed) == bool(given) else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = sorted(kept, key=lambda item: item.path.name != PAGES)
 
 
 @pytest.hookimpl(wrapper=True)

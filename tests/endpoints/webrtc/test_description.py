@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import random
 import re
 from collections.abc import AsyncIterator, Callable
@@ -23,7 +22,7 @@ from fdbcore.endpoints.webrtc.endpoint import Joined
 from fdbcore.endpoints.webrtc.signalling import SignallingServer
 from fdbcore.runtime.network import await_result
 
-MUTATIONS = 2000 if os.environ.get("FDBCORE_FUZZ") else 150
+MUTATIONS = 150
 DIRECTIONS = ("sendrecv", "sendonly", "recvonly", "inactive")
 Rewrite = Callable[[str], str]
 

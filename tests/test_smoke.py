@@ -1,0 +1,29 @@
+"""The list of `make smoke`: each room has tests in it, and each that it names is there."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+NAMED = (ROOT / "tests" / "smoke.txt").read_text(encoding="utf-8").split()
+ROOMS = {path.parent.relative_to(ROOT / "tests").parts[0] for path in ROOT.glob("tests/*/**/test_*.py")} - {"fuzz"}
+"""Folders of tests; those of tests/fuzz take minutes."""
+
+
+def test_every_room_has_two_tests_or_more() -> None:
+    of_room = Counter(Path(name.partition("::")[0]).parts[1] for name in NAMED)
+    assert {room for room in ROOMS if of_room[room] < 2} == set()
+    assert len({*NAMED}) == len(NAMED)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_it_names_is_there(name: str) -> None:
+    path, _, function = name.partition("::")
+    text = (ROOT / path).read_text(encoding="utf-8")
+    found = re.search(rf"((?:^@.*\n)*)^def {function or 'test_'}", text, re.MULTILINE)
+    assert found, name
+    assert not re.search(r"mark\.(live|slow|fuzz|outside|nemo)", found[1]), name
