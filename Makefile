@@ -33,11 +33,7 @@ demo: .venv/base      ## replay a shipped call, hold a live one over WebRTC; eac
 
 schema: .venv/dev     ## write the JSON schemas of documents anew, from their types
 	$(BIN)/python -m fdbcore.report.schemas
-	$(BIN)/python -m fdbcore.suites.dialogue_acts.schemas
-	$(BIN)/python -m fdbcore.suites.staged.schemas
-	$(BIN)/python -m fdbcore.suites.fdb_v1.schemas
-	$(BIN)/python -m fdbcore.suites.fdb_v3.schemas
-	$(BIN)/python -m fdbcore.suites.own_clips.schemas
+	$(BIN)/python -m fdbcore.suites.schemas
 
 smoke: .venv/dev      ## a few telling tests of each room, in a minute: those that tests/smoke.txt names
 	$(BIN)/pytest -n $$(nproc) -q @tests/smoke.txt

@@ -21,7 +21,7 @@ from jsonschema import Draft202012Validator
 from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.main import main
 from fdbcore.sources.clips import read_clip
-from fdbcore.suites.fdb_v1.schemas import SCHEMA_FILE
+from fdbcore.suites.schemas import schema_file
 from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ
 
 SAMPLE = Path(__file__).resolve().parents[2] / "benchmarks" / "sample" / "sample.flac"
@@ -152,7 +152,7 @@ def ran(*arguments: object) -> Result:
 def document(out: Path) -> dict[str, Any]:
     """The scores in a folder, which fit their schema."""
     found: dict[str, Any] = json.loads((out / "scores.json").read_text())
-    Draft202012Validator(json.loads(SCHEMA_FILE.read_text())).validate(found)
+    Draft202012Validator(json.loads(schema_file("fdb_v1/fdb_v1").read_text())).validate(found)
     return found
 
 

@@ -26,7 +26,6 @@ from fdbcore.sources.clips import read_clip
 from fdbcore.suites.fdb_v1.calls import samples_in
 from fdbcore.suites.fdb_v1.card import ranges_table
 from fdbcore.suites.fdb_v1.over_samples import V1Range
-from fdbcore.suites.fdb_v1.schemas import SCHEMA_FILE, schema
 from fdbcore.types import SAMPLE_RATE_HZ, Problem
 
 KNOWN_WORD_S = 0.4
@@ -791,7 +790,3 @@ def test_the_numbers_of_a_range_are_whole_however_narrow_the_terminal_is(width: 
     found = [word for line in lines for word in line.split() if word.isdecimal() and word != "0"]
     assert found == ["200", "917", "1043", "1043", "917", "1021"]
     assert " ".join(lines).count("another-detector") == 1
-
-
-def test_the_published_schema_is_that_of_its_types() -> None:
-    assert json.loads(SCHEMA_FILE.read_text()) == schema()

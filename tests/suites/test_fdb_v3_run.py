@@ -28,8 +28,8 @@ from fdbcore.runs.plan import PlannedSystem, prompted
 from fdbcore.runtime.address import query_of
 from fdbcore.suites.fdb_v3.playing import instructions, side_a
 from fdbcore.suites.fdb_v3.scenarios import SMOKE
-from fdbcore.suites.fdb_v3.schemas import schema
 from fdbcore.suites.fdb_v3.suite import SUITE
+from fdbcore.suites.schemas import schema
 
 WANTED = ("travel_01", "shop_08", "finance_09")
 SYSTEMS = {"right": "rehearsed:", "stale": "rehearsed:?fault=stale", "silent": "rehearsed:?fault=silent"}
@@ -131,7 +131,7 @@ def test_the_published_measures_are_those_of_a_plain_script(held: tuple[Path, st
 
 
 def test_the_scorecard_tells_the_systems_apart(held: tuple[Path, str], document: dict[str, Any]) -> None:
-    Draft202012Validator(schema("fdb_v3")).validate(document)
+    Draft202012Validator(schema("fdb_v3/fdb_v3")).validate(document)
     assert document["problems"] == []
     outcomes = {(item["system"], item["record"]): item["failure"] for item in document["items"]}
     assert {outcomes["right", name] for name in WANTED} == {None}
@@ -305,7 +305,7 @@ def test_each_line_is_a_condition_of_its_own(tmp_path: Path) -> None:
         *zip(("", "noise:20", "telephone"), conditions, strict=True)
     ]
     assert ({row["n"] for row in whole}, made["passes"]) == ({1}, [])
-    Draft202012Validator(schema("fdb_v3")).validate(made)
+    Draft202012Validator(schema("fdb_v3/fdb_v3")).validate(made)
 
 
 def test_systems_of_one_name_that_differ_are_warned_of(tmp_path: Path) -> None:

@@ -22,10 +22,10 @@ from fdbcore.cli.main import main
 from fdbcore.registry import world
 from fdbcore.runtime.json_values import resolved
 from fdbcore.sources.clips import read_clip
-from fdbcore.suites.fdb_v3 import schemas
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, user_end_s
 from fdbcore.suites.fdb_v3.scenarios import FOLDER, SMOKE, Difficulty, Disfluency, Domain
 from fdbcore.suites.fdb_v3.world import FunctionCall, outcome, state_differences
+from fdbcore.suites.schemas import schema
 from fdbcore.types import TICKS_PER_S
 
 FILE = json.loads(SMOKE.read_text(encoding="utf-8"))
@@ -49,7 +49,7 @@ def audio(record: dict[str, Any]) -> npt.NDArray[np.int16]:
 
 
 def test_the_set_is_valid_and_says_that_it_is_synthetic() -> None:
-    Draft202012Validator(schemas.schema()).validate(FILE)
+    Draft202012Validator(schema("fdb_v3/scenarios")).validate(FILE)
     done = CliRunner().invoke(main, ["scenarios", "validate", str(SMOKE)])
     assert done.exit_code == 0, done.output
     assert "40 recordings of 40 scenarios by 8 speakers, synthetic" in done.stdout

@@ -16,9 +16,9 @@ from oracles.agreement import alpha
 
 from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
-from fdbcore.suites.fdb_v3 import schemas
 from fdbcore.suites.fdb_v3.scenarios import SMOKE
 from fdbcore.suites.fdb_v3.tagging import CLASSES, holds_tags, tag_agreement
+from fdbcore.suites.schemas import schema
 
 LABELS: dict[str, set[str]] = {
     record["id"]: set(record["disfluencies"]) for record in json.loads(SMOKE.read_text())["record"]
@@ -42,7 +42,7 @@ def test_alpha_of_each_class_is_that_of_the_paper(tmp_path: Path) -> None:
     files = [table(tmp_path / f"rater{number}.csv", rows) for number, rows in enumerate(raters)]
     assert all(map(holds_tags, [*files, SMOKE]))
     content = tag_agreement(files)
-    Draft202012Validator(schemas.schema("disfluency_agreement")).validate(json.loads(msgspec.json.encode(content)))
+    Draft202012Validator(schema("fdb_v3/disfluency_agreement")).validate(json.loads(msgspec.json.encode(content)))
     assert [each.kind for each in content.classes] == list(CLASSES)
     for each in content.classes:
         units = [[each.kind in rows[name] for rows in raters if name in rows] for name in LABELS]

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from oracles.agreement import alpha, kappa
 
 from fdbcore.cli.main import main
-from fdbcore.suites.fdb_v3 import schemas
+from fdbcore.suites.schemas import schema
 
 METRICS = ("arguments", "response", "interruption", "turn_take")
 
@@ -71,7 +71,7 @@ def test_people_stand_beside_the_matcher_and_both_kinds_of_measures(scores: Path
     done = run("agree", ann, ben, scores, "--json")
     assert done.exit_code == 0, done.output
     content = json.loads(done.stdout)
-    Draft202012Validator(schemas.schema("verdict_agreement")).validate(content)
+    Draft202012Validator(schema("fdb_v3/verdict_agreement")).validate(content)
     assert [(each["name"], each["kind"]) for each in content["raters"]] == [
         ("ann", "person"),
         ("ben", "person"),

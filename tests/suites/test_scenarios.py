@@ -14,10 +14,9 @@ from jsonschema import Draft202012Validator
 from rich.cells import cell_len
 
 from fdbcore.errors import InputError
-from fdbcore.report.schemas import as_text
+from fdbcore.suites.schemas import schema
 from fdbcore.suites.staged.reading import read_set
 from fdbcore.suites.staged.scenarios import builtin_families, family_faults
-from fdbcore.suites.staged.schemas import SCENARIOS, schema, schema_file
 
 GOOD = """\
 schema = "fdbcore.scenarios/1"
@@ -242,11 +241,8 @@ def test_every_family_has_its_rubric_in_two_wordings_and_daily_has_none() -> Non
     assert not [problem for family in families.values() for problem in family_faults(family, (), "")]
 
 
-def test_the_published_schema_is_what_the_types_give_and_what_the_reader_takes(file: Path) -> None:
-    made = schema(SCENARIOS)
-    assert schema_file(SCENARIOS).read_text(encoding="utf-8") == as_text(made), "make schema writes it anew"
-    Draft202012Validator.check_schema(made)
-    validator = Draft202012Validator(made)
+def test_the_published_schema_is_what_the_reader_takes(file: Path) -> None:
+    validator = Draft202012Validator(schema("staged/scenarios"))
     file.write_text(GOOD + OWN, encoding="utf-8")
     for name in (str(file), "builtin", "builtin-ja"):
         validator.validate(json.loads(fdbcore("list", "--scenarios", name, "--json").output))
