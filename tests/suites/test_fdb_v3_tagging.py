@@ -18,7 +18,7 @@ from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.suites.fdb_v3 import schemas
 from fdbcore.suites.fdb_v3.scenarios import SMOKE
-from fdbcore.suites.fdb_v3.tagging import CLASSES, holds_tags, tag_agreement
+from fdbcore.suites.fdb_v3.tag_agreement import CLASSES, holds_tags, tag_agreement
 
 LABELS: dict[str, set[str]] = {
     record["id"]: set(record["disfluencies"]) for record in json.loads(SMOKE.read_text())["record"]

@@ -15,8 +15,8 @@ from msgspec import Struct
 from fdbcore.report.schemas import as_text, schema_of
 from fdbcore.suites.fdb_v3 import scenarios
 from fdbcore.suites.fdb_v3.document import V3Scores
-from fdbcore.suites.fdb_v3.tagging import DisfluencyAgreement
-from fdbcore.suites.fdb_v3.verdicts import VerdictAgreement
+from fdbcore.suites.fdb_v3.tag_agreement import DisfluencyAgreement
+from fdbcore.suites.fdb_v3.verdict_agreement import VerdictAgreement
 
 SCENARIOS: Final = "scenarios"
 DOCUMENTS: Final = {
