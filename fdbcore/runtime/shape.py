@@ -1,14 +1,14 @@
-"""Checks a value, as TOML or JSON gives it, against a typed dictionary or a Struct: each misfit is one line."""
+"""Checks a value, as TOML or JSON gives it, against a type of its tables: each misfit is one line."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
+from types import UnionType
 from typing import Any, Final, Literal, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
 
-from msgspec import Struct, UnsetType
-from msgspec.structs import fields
+from msgspec import Struct, UnsetType, structs
 
 from fdbcore.errors import nearest
 from fdbcore.types import Problem
@@ -19,16 +19,16 @@ _SHOWN_CHARACTERS: Final = 60
 
 
 def misfits(value: object, expected: Any, where: str) -> Iterator[Problem]:  # noqa: ANN401
-    """What keeps `value` from being of the type `expected`: typed dictionaries and Structs, lists, literals, texts,
+    """What keeps `value` from being of the type `expected`: typed dictionaries, Structs, lists, literals, texts,
     numbers and flags; of a dictionary whose values have no type, any table does.
 
     Texts and lists may not be empty. where: the place of `value` in messages, such as "FILE: ID: goal 2".
     """
     if expected is Any:
         return
-    if _is_table(expected):
+    if _is_of_tables(expected):
         yield from _table(value, expected, where)
-    elif get_origin(expected) is list:
+    elif get_origin(expected) in (list, tuple):
         yield from _list(value, get_args(expected)[0], where)
     elif get_origin(expected) is dict:
         if not isinstance(value, dict):
@@ -58,7 +58,7 @@ def without_empty(value: Any, untouched: Collection[str] = ()) -> Any:  # noqa: 
 
 def known_part(value: Any, expected: Any) -> Any:  # noqa: ANN401
     """A JSON value without the fields that the type `expected` does not have, in nested ones too."""
-    if _is_table(expected) and isinstance(value, dict):
+    if is_typeddict(expected) and isinstance(value, dict):
         return {name: known_part(value[name], kind) for name, (kind, _) in _fields(expected).items() if name in value}
     if get_origin(expected) is list and isinstance(value, list):
         return [known_part(item, get_args(expected)[0]) for item in value]
@@ -67,11 +67,11 @@ def known_part(value: Any, expected: Any) -> Any:  # noqa: ANN401
 
 def unknown_fields(value: Any, expected: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401
     """The dotted names of the fields that `known_part` leaves out; those of the items of a list are named alike."""
-    if _is_table(expected) and isinstance(value, dict):
-        known = _fields(expected)
+    if is_typeddict(expected) and isinstance(value, dict):
+        fields = _fields(expected)
         for name, item in value.items():
-            if name in known:
-                yield from unknown_fields(item, known[name][0], f"{path}{name}.")
+            if name in fields:
+                yield from unknown_fields(item, fields[name][0], f"{path}{name}.")
             else:
                 yield f"{path}{name}"
     elif get_origin(expected) is list and isinstance(value, list):
@@ -86,21 +86,17 @@ def unexpected(where: str, expected: str, got: object) -> Problem:
     return Problem(where, f"expected {expected}, got {shown}")
 
 
-def _is_table(kind: Any) -> bool:  # noqa: ANN401
-    return is_typeddict(kind) or (isinstance(kind, type) and issubclass(kind, Struct))
-
-
 def _table(value: object, expected: Any, where: str) -> Iterator[Problem]:  # noqa: ANN401
     if not isinstance(value, dict):
         yield unexpected(where, "a table", value)
         return
-    known = _fields(expected)
+    fields = _fields(expected)
     for name in value:
-        if name not in known:
-            yield Problem(where, f"expected {', '.join(known)}, got {name!r}{nearest(name, known)}")
-    if missing := [name for name, (_, is_required) in known.items() if is_required and name not in value]:
+        if name not in fields:
+            yield Problem(where, f"expected {', '.join(fields)}, got {name!r}{nearest(name, fields)}")
+    if missing := [name for name, (_, is_required) in fields.items() if is_required and name not in value]:
         yield Problem(where, f"expected {', '.join(missing)}, got none")
-    for name, (kind, _) in known.items():
+    for name, (kind, _) in fields.items():
         if name in value:
             yield from misfits(value[name], kind, f"{where}: {name}")
 
@@ -124,26 +120,31 @@ def _fits(value: object, kind: type) -> bool:
 
 
 def _several(kind: Any) -> str:  # noqa: ANN401
-    if get_origin(kind) is list:
+    if get_origin(kind) in (list, tuple):
         return f"lists of {_several(get_args(kind)[0])}"
-    return "tables" if _is_table(kind) else _PLURALS.get(kind, "texts")
+    return "tables" if _is_of_tables(kind) else _PLURALS.get(kind, "texts")
+
+
+def _is_of_tables(kind: Any) -> bool:  # noqa: ANN401
+    return is_typeddict(kind) or (isinstance(kind, type) and issubclass(kind, Struct))
 
 
 @cache
 def _fields(expected: Any) -> dict[str, tuple[Any, bool]]:  # noqa: ANN401
     """The type of each field, and whether it is required.
 
-    Of a typed dictionary `__required_keys__` does not know that: with postponed annotations, it has those of
-    NotRequired too. In a Struct `X | UnsetType` is a field of the type X that may be left out.
+    `__required_keys__` does not know that: with postponed annotations, it has those of NotRequired too.
     """
-    hints = get_type_hints(expected, include_extras=True)
     if not is_typeddict(expected):
-        return {each.name: (_without_unset(hints[each.name]), each.required) for each in fields(expected)}
+        return {each.encode_name: (_set(each.type), each.required) for each in structs.fields(expected)}
+    hints = get_type_hints(expected, include_extras=True)
     return {
         name: (get_args(kind)[0], False) if get_origin(kind) is NotRequired else (kind, True)
         for name, kind in hints.items()
     }
 
 
-def _without_unset(kind: Any) -> Any:  # noqa: ANN401
-    return get_args(kind)[0] if UnsetType in get_args(kind) else kind
+def _set(kind: Any) -> Any:  # noqa: ANN401
+    """The type of a field that may be left out (`X | UnsetType`), where it is not."""
+    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    return next(each for each in kinds if each is not UnsetType)
