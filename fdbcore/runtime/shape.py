@@ -58,7 +58,7 @@ def without_empty(value: Any, untouched: Collection[str] = ()) -> Any:  # noqa: 
 
 def known_part(value: Any, expected: Any) -> Any:  # noqa: ANN401
     """A JSON value without the fields that the type `expected` does not have, in nested ones too."""
-    if _is_table(expected) and isinstance(value, dict):
+    if is_typeddict(expected) and isinstance(value, dict):
         return {name: known_part(value[name], kind) for name, (kind, _) in _fields(expected).items() if name in value}
     if get_origin(expected) is list and isinstance(value, list):
         return [known_part(item, get_args(expected)[0]) for item in value]
@@ -67,11 +67,11 @@ def known_part(value: Any, expected: Any) -> Any:  # noqa: ANN401
 
 def unknown_fields(value: Any, expected: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401
     """The dotted names of the fields that `known_part` leaves out; those of the items of a list are named alike."""
-    if _is_table(expected) and isinstance(value, dict):
-        known = _fields(expected)
+    if is_typeddict(expected) and isinstance(value, dict):
+        fields = _fields(expected)
         for name, item in value.items():
-            if name in known:
-                yield from unknown_fields(item, known[name][0], f"{path}{name}.")
+            if name in fields:
+                yield from unknown_fields(item, fields[name][0], f"{path}{name}.")
             else:
                 yield f"{path}{name}"
     elif get_origin(expected) is list and isinstance(value, list):
@@ -86,21 +86,17 @@ def unexpected(where: str, expected: str, got: object) -> Problem:
     return Problem(where, f"expected {expected}, got {shown}")
 
 
-def _is_table(kind: Any) -> bool:  # noqa: ANN401
-    return is_typeddict(kind) or (isinstance(kind, type) and issubclass(kind, Struct))
-
-
 def _table(value: object, expected: Any, where: str) -> Iterator[Problem]:  # noqa: ANN401
     if not isinstance(value, dict):
         yield unexpected(where, "a table", value)
         return
-    known = _fields(expected)
+    fields = _fields(expected)
     for name in value:
-        if name not in known:
-            yield Problem(where, f"expected {', '.join(known)}, got {name!r}{nearest(name, known)}")
-    if missing := [name for name, (_, is_required) in known.items() if is_required and name not in value]:
+        if name not in fields:
+            yield Problem(where, f"expected {', '.join(fields)}, got {name!r}{nearest(name, fields)}")
+    if missing := [name for name, (_, is_required) in fields.items() if is_required and name not in value]:
         yield Problem(where, f"expected {', '.join(missing)}, got none")
-    for name, (kind, _) in known.items():
+    for name, (kind, _) in fields.items():
         if name in value:
             yield from misfits(value[name], kind, f"{where}: {name}")
 
@@ -137,8 +133,7 @@ def _is_of_tables(kind: Any) -> bool:  # noqa: ANN401
 def _fields(expected: Any) -> dict[str, tuple[Any, bool]]:  # noqa: ANN401
     """The type of each field, and whether it is required.
 
-    Of a typed dictionary `__required_keys__` does not know that: with postponed annotations, it has those of
-    NotRequired too. In a Struct `X | UnsetType` is a field of the type X that may be left out.
+    `__required_keys__` does not know that: with postponed annotations, it has those of NotRequired too.
     """
     if not is_typeddict(expected):
         return {each.encode_name: (_set(each.type), each.required) for each in structs.fields(expected)}

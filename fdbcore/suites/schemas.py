@@ -18,8 +18,8 @@ from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 from fdbcore.suites.fdb_v1.scoring import V1Document
 from fdbcore.suites.fdb_v3 import scenarios as recorded
 from fdbcore.suites.fdb_v3.document import V3Scores
-from fdbcore.suites.fdb_v3.tagging import DisfluencyAgreement
-from fdbcore.suites.fdb_v3.verdicts import VerdictAgreement
+from fdbcore.suites.fdb_v3.tag_agreement import DisfluencyAgreement
+from fdbcore.suites.fdb_v3.verdict_agreement import VerdictAgreement
 from fdbcore.suites.own_clips.scoring import ClipsDocument
 from fdbcore.suites.staged.document import StagedDocument
 from fdbcore.suites.staged.rating.agreement import RatingAgreement

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import struct
 import wave
+from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -147,6 +148,28 @@ def release(folder: Path) -> Path:
         place.mkdir(parents=True)
         write_wav(place / "input.wav", *next(formats))
     return data
+
+
+def recording(
+    data: Path, number: int, results: Mapping[str, dict[str, Any]], changes: Mapping[str, Any] | None = None
+) -> None:
+    """A recording by a speaker of its own. results: by system. changes: of the first scenario."""
+    entry = {**scenarios()[0], **(changes or {})}
+    place = data / f"{entry['id']}_{SPEAKERS[number]}"
+    place.mkdir(parents=True)
+    (place / "metadata.json").write_text(json.dumps(entry))
+    write_wav(place / "input.wav", 16_000, 1, 2)
+    for name, made in results.items():
+        (place / f"result_{name}.json").write_text(json.dumps(made))
+
+
+def scored(data: Path, *options: str) -> tuple[dict[str, Any], str]:
+    """The document of scores beside the data, and what was printed."""
+    out = data.with_name("scores")
+    command = ["score", "--suite", "fdb-v3", str(data), "--out", str(out), *options]
+    done = CliRunner().invoke(main, command, catch_exceptions=False, env={"COLUMNS": "150"})
+    assert done.exit_code == 0, done.output
+    return json.loads((out / "scores.json").read_text()), done.output
 
 
 def imported(data: Path, out: Path) -> Result:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
-from helpers.released_folder import SPEAKERS, call, result, scenarios, write_wav
+from helpers.released_folder import call, recording, result, scenarios, scored
 from helpers.v3_items import row_of
-
-from fdbcore.cli.main import main
 
 PAYS = call("modify_autopay", bill_type="power", source_account="savings")
 BOOKS = call("track_order", order_id="A1")
@@ -21,29 +18,19 @@ N = 4
 """Recordings, of which the last has the odd result; even ones are of the first domain."""
 
 
-def scored(folder: Path, *results: dict[str, Any], metadata: Callable[[dict[str, Any]], None] | None = None) -> Any:
-    """The document, and what was printed. metadata: changes the file beside the last recording, not the scenarios."""
-    entries = []
+def document_of(folder: Path, *results: dict[str, Any], metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The document of results. metadata: changes the file beside the last recording, not the scenarios."""
+    entries = [
+        {"id": f"x_{number:02}", "domain": DOMAINS[number % 2], "expected_tool_calls": [PAYS, BOOKS, BOOKS],
+         "num_expected_calls": 3}
+        for number in range(len(results))
+    ]  # fmt: skip
     for number, made in enumerate(results):
-        entry = scenarios()[0] | {
-            "id": f"x_{number:02}",
-            "domain": DOMAINS[number % 2],
-            "expected_tool_calls": [PAYS, BOOKS, BOOKS],
-            "num_expected_calls": 3,
-        }
-        entries.append(dict(entry))
-        place = folder / "data" / f"{entry['id']}_{SPEAKERS[number]}"
-        place.mkdir(parents=True)
-        if metadata is not None and number == len(results) - 1:
-            metadata(entry)
-        (place / "metadata.json").write_text(json.dumps(entry))
-        write_wav(place / "input.wav", 16_000, 1, 2)
-        (place / "result_x.json").write_text(json.dumps(made))
-    (folder / "data" / "benchmark_data_v2.json").write_text(json.dumps({"scenarios": entries}))
-    command = ["score", "--suite", "fdb-v3", str(folder / "data"), "--out", str(folder / "scores")]
-    done = CliRunner().invoke(main, command, catch_exceptions=False, env={"COLUMNS": "150"})
-    assert done.exit_code == 0, done.output
-    return json.loads((folder / "scores" / "scores.json").read_text())
+        last = metadata if number == len(results) - 1 and metadata else {}
+        recording(folder / "data", number, {"x": made}, {**entries[number], **last})
+    known = {"scenarios": [scenarios()[0] | entry for entry in entries]}
+    (folder / "data" / "benchmark_data_v2.json").write_text(json.dumps(known))
+    return scored(folder / "data")[0]
 
 
 def published(document: Any) -> dict[str, Any]:
@@ -82,7 +69,7 @@ TIMES = ("interruption", "preemptive", "first_response", "tool_call")
 def test_no_recording_falls_out_of_a_denominator(
     tmp_path: Path, changes: dict[str, Any], taken: int, ns: tuple[int, ...]
 ) -> None:
-    found = published(document := scored(tmp_path, RIGHT, RIGHT, RIGHT, {**RIGHT, **changes}))
+    found = published(document := document_of(tmp_path, RIGHT, RIGHT, RIGHT, {**RIGHT, **changes}))
     assert (found["n"], found["turn_take"]["n"], found["passed"]["n"]) == (N, N, N)
     assert found["passed"]["value"] == found["argument_accuracy_all"]["value"] == 1
     assert (found["turn_take"]["value"], found["argument_accuracy_all"]["n"]) == (taken / N, N)
@@ -94,7 +81,7 @@ def test_no_recording_falls_out_of_a_denominator(
 def test_a_call_without_a_time_counts_but_in_what_is_measured_by_it(tmp_path: Path) -> None:
     """It follows the one before it: the second of two in one place needs no other order."""
     made = {**RIGHT, "actual_tool_calls": [untimed(CALLS[0]), *CALLS[1:]]}
-    _, item = scored(tmp_path, RIGHT, made)["items"]
+    _, item = document_of(tmp_path, RIGHT, made)["items"]
     values = item["values"]
     assert (item["failure"], values["passed"], values["arguments"], values["first_sound_ms"]) == (None, 1, 1, 2000)
     assert [call["start_s"] for call in item["calls"]] == [None, 12.0, 13.0]
@@ -105,7 +92,7 @@ def test_slices_have_what_the_release_reports_of_them(tmp_path: Path) -> None:
     """Two of three arguments are right in one of the two recordings of a domain, and the other one is silent."""
     wrong = {**RIGHT, "actual_tool_calls": [{**CALLS[0], "args": {}}, *CALLS[1:]]}
     silent = {**RIGHT, "transcript": "", "asr_chunks": [], "actual_tool_calls": CALLS[:2]}
-    document = scored(tmp_path, wrong, RIGHT, silent, RIGHT)
+    document = document_of(tmp_path, wrong, RIGHT, silent, RIGHT)
 
     def figure(subset: str, name: str) -> tuple[float, int]:
         found = row_of(document, "x", subset)["measures"][f"compat_{name}"]
@@ -119,7 +106,5 @@ def test_slices_have_what_the_release_reports_of_them(tmp_path: Path) -> None:
 
 
 def test_the_file_of_scenarios_decides_as_in_the_release(tmp_path: Path) -> None:
-    def other(entry: dict[str, Any]) -> None:
-        entry["expected_tool_calls"], entry["num_expected_calls"] = [BOOKS], 1
-
-    assert published(scored(tmp_path, RIGHT, RIGHT, metadata=other))["passed"]["value"] == 1.0
+    other = {"expected_tool_calls": [BOOKS], "num_expected_calls": 1}
+    assert published(document_of(tmp_path, RIGHT, RIGHT, metadata=other))["passed"]["value"] == 1.0

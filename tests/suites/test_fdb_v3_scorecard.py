@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
-from helpers.released_folder import SPEAKERS, call, result, scenarios, write_wav
+from helpers.released_folder import call, recording, result, scored
 from helpers.v3_items import row_of, value_of
 
-from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3.suite import SUITE
 from fdbcore.suites.fdb_v3.terms import FAILURES
 
@@ -26,12 +23,12 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 """The user at first wants the wrong account, and has finished at 10 s."""
 
 
-@pytest.fixture(scope="module")
-def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
+@pytest.fixture(scope="module", name="scored")
+def _scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
     """The document of twelve recordings, each by a speaker of its own, and what was printed."""
-    folder = tmp_path_factory.mktemp("released")
+    data = tmp_path_factory.mktemp("released") / "data"
     for number in range(N):
-        entry = scenarios()[0] | {
+        entry = {
             "id": f"finance_{number:02}",
             "expected_tool_calls": [PAYS[1]],
             "num_expected_calls": 1,
@@ -42,18 +39,8 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], st
                 "corrected_param": {"source_account": "savings"},
             },
         }
-        place = folder / "data" / f"{entry['id']}_{SPEAKERS[number]}"
-        place.mkdir(parents=True)
-        (place / "metadata.json").write_text(json.dumps(entry))
-        write_wav(place / "input.wav", 16_000, 1, 2)
-        for name, made in SYSTEMS.items():
-            (place / f"result_{name}.json").write_text(json.dumps(made))
-    out = folder / "scores"
-    command = ["score", "--suite", "fdb-v3", str(folder / "data"), "--out", str(out)]
-    done = CliRunner().invoke(main, command, catch_exceptions=False, env={"COLUMNS": "150"})
-    assert done.exit_code == 0, done.output
-    document: dict[str, Any] = json.loads((out / "scores.json").read_text())
-    return document, done.output
+        recording(data, number, SYSTEMS, entry)
+    return scored(data)
 
 
 def test_each_system_has_its_class_of_failure(scored: tuple[dict[str, Any], str]) -> None:

@@ -17,7 +17,7 @@ from oracles.agreement import alpha
 from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.suites.fdb_v3.scenarios import SMOKE
-from fdbcore.suites.fdb_v3.tagging import CLASSES, holds_tags, tag_agreement
+from fdbcore.suites.fdb_v3.tag_agreement import CLASSES, holds_tags, tag_agreement
 from fdbcore.suites.schemas import schema
 
 LABELS: dict[str, set[str]] = {

@@ -107,7 +107,7 @@ def test_the_judge_of_scores_is_a_rater_too_and_three_people_have_one_alpha(scor
         item["verdicts"] = {
             "arguments": given, "response": yes, "filler": None, "key": None, "speech_reason": None,
         }  # fmt: skip
-    document["judging"] = {"judges": ["openai:x", "openai:y"]}
+    document |= {"judging": {"judges": ["openai:x", "openai:y"]}, "schema": "fdbcore.fdb_v3/1"}  # items are as before
     (judged := tmp_path / "scores.json").write_text(json.dumps(document))
     names = records(scores)
     given = {"ann": "yyynny", "ben": "ynynnn", "cy": "yy?nyn"}

@@ -22,7 +22,7 @@ from suites.test_staged_rating import call, judged  # noqa: F401 - a fixture
 from test_docs import ROOT, blocks, commands
 
 from fdbcore.cli.main import main
-from fdbcore.suites.fdb_v3.tagging import CLASSES
+from fdbcore.suites.fdb_v3.tag_agreement import CLASSES
 
 PAGE: Final = ROOT / "docs" / "ratings.md"
 RATERS: Final = ("ann", "ben")

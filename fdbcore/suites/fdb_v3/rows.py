@@ -60,12 +60,12 @@ class MeasuredCase(NamedTuple):
         has_words, log = self.case.b_words is not None, self.case.log
         first_s = first_response_s(log) if has_words and turn_taken(log) else None
         latencies_s = {"first_response": first_s, "tool_call": tool_call_s(log)}
-        found = self._replace(has_words=has_words).published("as_released") | self._by_both_labels()
+        found = self._replace(has_words=has_words).published("as_released") | self._passed_repaired()
         found |= {compat_id(name): value for name, value in latencies_s.items() if value is not None}
         said = {compat_id("interruption"), compat_id("preemptive")}
         return {**self.ours, **{name: value for name, value in found.items() if name not in said}}
 
-    def _by_both_labels(self) -> dict[str, float]:
+    def _passed_repaired(self) -> dict[str, float]:
         has_passed = passes(self.case.log_by("repaired"))
         return {} if has_passed is None else {REPAIRED.id: float(has_passed)}
 
@@ -73,7 +73,7 @@ class MeasuredCase(NamedTuple):
         """What is pooled of it; by the repaired label the published measures alone."""
         record, values = self.case.record, self.published(label)
         if label == "as_released":
-            values = {**self.ours, **values, **self._by_both_labels()}
+            values = {**self.ours, **values, **self._passed_repaired()}
         return ScoredItem(
             self.condition,
             self.case.system,

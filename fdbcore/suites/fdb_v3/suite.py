@@ -37,8 +37,8 @@ SCORE_OPTIONS: Final = (
 
 def _holds_labels(path: Path) -> bool:
     """Tables of disfluencies or verdicts by their header, files of recorded scenarios, and scores."""
-    from fdbcore.suites.fdb_v3.tagging import holds_tags
-    from fdbcore.suites.fdb_v3.verdicts import holds_verdicts
+    from fdbcore.suites.fdb_v3.tag_agreement import holds_tags
+    from fdbcore.suites.fdb_v3.verdict_agreement import holds_verdicts
 
     return holds_tags(path) or holds_verdicts(path)
 
@@ -47,8 +47,8 @@ def _agree(paths: Sequence[Path], options: Mapping[str, Any], width: int, show: 
     """Compares the disfluencies that raters found, or verdicts of people with those of scores."""
     from msgspec import to_builtins
 
-    from fdbcore.suites.fdb_v3.tagging import tag_agreement, tags_screen
-    from fdbcore.suites.fdb_v3.verdicts import holds_verdicts, verdict_agreement, verdicts_screen
+    from fdbcore.suites.fdb_v3.tag_agreement import tag_agreement, tags_screen
+    from fdbcore.suites.fdb_v3.verdict_agreement import holds_verdicts, verdict_agreement, verdicts_screen
 
     if any(map(holds_verdicts, paths)):
         verdicts = verdict_agreement(paths)

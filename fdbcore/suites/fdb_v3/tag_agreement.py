@@ -31,7 +31,7 @@ from fdbcore.stats.bootstrap import bootstrap_times
 from fdbcore.stats.raters import interval_alpha
 from fdbcore.suites.fdb_v3.scenarios import SCHEMA as SCENARIOS
 from fdbcore.suites.fdb_v3.scenarios import Disfluency, look_at
-from fdbcore.suites.fdb_v3.verdicts import agreement_screen, first_of
+from fdbcore.suites.fdb_v3.verdict_agreement import agreement_screen, first_of
 from fdbcore.types import Problem
 
 LEGEND: Final = (
