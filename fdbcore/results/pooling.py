@@ -208,12 +208,13 @@ def means_of_ids(items: Iterable[ScoredItem], measure: str) -> dict[str, float]:
 
 
 def draws_of_ids(items: Sequence[ScoredItem], measure: str) -> dict[str, Floats]:
-    """For each id the mean over its trials in each draw, (draws,), NaN where it is not known; without draws its mean,
-    (1,), of the ids that have one.
+    """For each id the mean over its trials in each draw, (draws,); without draws its mean, (1,). NaN where it is not
+    known, so that all ids stand in the same rows whatever the measure is.
     """
     draws = max((len(item.draws) for item in items), default=0)
     if not draws:
-        return {name: np.array([value]) for name, value in means_of_ids(items, measure).items()}
+        means = means_of_ids(items, measure)
+        return {name: np.array([means.get(name, np.nan)]) for name in by_id(items)}
     found: dict[str, Floats] = {}
     for name, own in by_id(items).items():
         cells = np.full((len(own), draws), np.nan)

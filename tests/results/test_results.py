@@ -11,11 +11,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from scipy.stats import binomtest
 
 from fdbcore.results.comparing import detectable, differences, every_two, gated_differences
 from fdbcore.results.passing import passes_of
-from fdbcore.results.pooling import ScoredItem, figure_of_ids, figure_of_values, rows_of, trimmed_mean, with_sd
+from fdbcore.results.pooling import (
+    ScoredItem,
+    draws_of_ids,
+    figure_of_ids,
+    figure_of_values,
+    rows_of,
+    trimmed_mean,
+    with_sd,
+)
 from fdbcore.types.scorecard import Difference, Scale
 
 SHARE = Scale("share", "share", 1, pools="share", compared=True)
@@ -82,6 +91,19 @@ def test_each_id_weighs_the_same_where_ids_are_pooled(items: list[ScoredItem]) -
         assert (None if found is None else found.value) == (
             pytest.approx(fmean(expected.values()), abs=1e-9) if expected else None
         )
+
+
+@settings(deadline=None, max_examples=40)
+@given(scored(), st.booleans())
+def test_each_id_has_its_draws_whatever_is_known_of_it(items: list[ScoredItem], has_draws: bool) -> None:
+    if has_draws:
+        items = [structs.replace(item, draws=[{"mean": 1.0}, {}]) for item in items]
+    for condition, system in product(("day", "night"), "ab"):
+        own = of(items, condition, system)
+        for measure in ("share", "mean", "none"):
+            drawn = draws_of_ids(own, measure)
+            assert list(drawn) == sorted({item.id for item in own})
+            assert {cells.shape for cells in drawn.values()} <= {(2 if has_draws else 1,)}
 
 
 @pytest.mark.parametrize("right", range(1, 12))
