@@ -244,12 +244,14 @@ def _replayed(path: Path, table: FactsTable) -> Iterator[Call]:
 
 
 def _made_whole(began: str, call: Call) -> Recording | None:
-    """The complete recording of a call that the list of calls has as failed, or as waiting, since its replay was killed
-    before it could note more; None if there is none, or if it is of an earlier replay."""
+    """The complete recording of a call that the list of calls has as waiting, since its replay was killed before it
+    could note more, or as failed, which its recording knows better; None if there is none, or if it is of an earlier
+    replay. One that failed is of this replay by its audio, too."""
     with suppress(RecordingError, KeyError):
         recording = Recording(call.path)
         whole = recording.meta["status"] == "complete" and all((call.path / part).is_file() for part in SCORED)
-        is_of_it = {*call.sha256s} - {None} and call.sha256s == tuple(file["sha256"] for file in recording.source_files)
+        sha256s = tuple(file["sha256"] for file in recording.source_files)
+        is_of_it = call.status == FAILED and {*call.sha256s} - {None} and call.sha256s == sha256s
         return recording if whole and (is_of_it or recording.meta["created"] >= began) else None
     return None
 

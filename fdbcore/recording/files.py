@@ -140,7 +140,7 @@ def write_beside(recording: Path, part: str, value: Mapping[str, object], in_one
 
 def refuse_of_another(recording: Path, part: str, value: Mapping[str, object]) -> None:
     """RecordingError if what `write_beside` wrote was of another call. What earlier versions wrote does not say."""
-    if value.get(OF_ACTIVITY) not in (None, file_sha256(recording / ACTIVITY)):
+    if (sha256 := value.get(OF_ACTIVITY)) is not None and sha256 != file_sha256(recording / ACTIVITY):
         raise RecordingError(f"{recording / part}: damaged: of another call")
 
 

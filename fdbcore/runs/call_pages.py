@@ -36,8 +36,7 @@ from fdbcore.runtime.whole_files import whole_file
 LISTS: Final = Fact[Mapping[str, MomentList]](
     "lists",
     lambda reading: moment_lists(reading) if unscored(reading) is None else {},
-    dict,
-    lambda values: {name: MomentList(*found) for name, found in values.items()},
+    form=dict[str, MomentList],
 )
 """The lists of moments of a call."""
 MADE: Final = "made.json"
