@@ -165,7 +165,7 @@ class Run:
             meta = call.recording.meta
             settings.setdefault(meta["settings_sha256"], meta["settings"])
             shas[meta["settings_sha256"]] += 1
-            packages.update({name: str(version) for name, version in meta["versions"].items()}.items())
+            packages.update({name: str(version) for name, version in meta.get("versions", {}).items()}.items())
         versions: dict[str, list[str]] = {}
         for (name, version), _ in packages.most_common():
             versions.setdefault(name, []).append(version)

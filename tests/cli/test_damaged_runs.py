@@ -435,3 +435,13 @@ def test_a_session_of_another_rate_is_no_session(tmp_path: Path) -> None:
     found = CliRunner().invoke(main, ["score", str(tmp_path / "run")])
     assert found.exit_code != 0
     assert f"{audio}: damaged: expected int16 of two channels at 48 kHz" in " ".join(found.stderr.split())
+
+
+@pytest.mark.parametrize("field", ["created", "platform", "versions"])
+def test_what_no_figure_rests_on_may_be_gone(field: str, made: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(made / "run", tmp_path / "run")
+    for meta in run.glob("c*/meta.json"):
+        values = json.loads(meta.read_text())
+        del values[field]
+        meta.write_text(json.dumps(values))
+    assert {(n, code) for n, _, code in counted(run, made / "old")} == {(3, 0)}
