@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -131,6 +132,19 @@ def file_sha256(path: Path) -> str | None:
             with path.open("rb") as file:
                 return hashlib.file_digest(file, "sha256").hexdigest()
     return None
+
+
+def remembered_sha256(path: Path) -> str | None:
+    """`file_sha256`, once in a process for each state of the file: several parts of a command ask for that of audio."""
+    with suppress(OSError):
+        found = path.stat()
+        return _sha256_in(path, found.st_size, found.st_mtime_ns)
+    return None
+
+
+@lru_cache
+def _sha256_in(path: Path, size: int, mtime_ns: int) -> str | None:
+    return file_sha256(path)
 
 
 def write_beside(recording: Path, part: str, value: Mapping[str, object], in_one_line: bool = False) -> None:

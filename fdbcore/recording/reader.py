@@ -15,7 +15,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self, TypedDict, TypeVar, cast
 from zipfile import BadZipFile
@@ -50,6 +50,7 @@ from fdbcore.recording.files import (
     read_bytes,
     read_json,
     refuse_of_another,
+    remembered_sha256,
     settings_hash,
 )
 from fdbcore.recording.form import MOST_TICKS, damaged, of_form, read_of_form, read_of_schema
@@ -404,15 +405,11 @@ class Recording:
 
     def refuse_other_audio(self) -> None:
         """RecordingError if session.wav is not the one that was written. A recording without its audio is whole."""
-        path = self.path / AUDIO
-        with suppress(FileNotFoundError):
-            found = path.stat()
-            self._refuse_another(AUDIO, _sha256_in(path, found.st_size, found.st_mtime_ns))
+        if (path := self.path / AUDIO).exists():
+            self._refuse_another(AUDIO, remembered_sha256(path))
 
     def _refuse_cut_audio(self) -> None:
-        """RecordingError if session.wav is shorter than the call (words in the rest would count as not said), or of
-        another format than it was written in.
-        """
+        """RecordingError if session.wav has another format, or ends before the call: words would count as not said."""
         path = self.path / AUDIO
         if not path.is_file():
             return
@@ -482,12 +479,6 @@ def _read_meta(path: Path) -> RecordingMeta:
     except (TypeError, ValueError) as error:  # another name, or a value that no detector takes
         raise damaged(path, f"expected settings of the turn detector, got others: {error}") from error
     return meta
-
-
-@lru_cache
-def _sha256_in(path: Path, size: int, mtime_ns: int) -> str | None:
-    """The hash of a file in this state: several parts of one command ask for that of the audio, which is long."""
-    return file_sha256(path)
 
 
 def _refuse_no_file(path: Path) -> None:
