@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.metadata import entry_points
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fdbcore.errors import FdbError, SettingsError
 from fdbcore.protocols import Chat, Endpoint, Judge, Model, Speaker, Transcriber, Vad, World
-from fdbcore.protocols.suite import Suite
+
+if TYPE_CHECKING:  # the detectors run where NumPy alone is installed
+    from fdbcore.protocols.suite import Suite
 
 VADS: Final = {
     "silero": "fdbcore.session.vad:SileroVad",

@@ -32,6 +32,18 @@ needs_aarch64 = pytest.mark.skipif(
     not (AARCH64 / "core").is_dir() or shutil.which(EMULATOR) is None, reason=f"needs {EMULATOR} and make aarch64"
 )
 
+# As Debian's Python for aarch64 has it.
+NUMPY_ALONE = """
+import runpy, sys
+class NumpyAlone:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in {*sys.stdlib_module_names, "fdbcore", "numpy"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, NumpyAlone())
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
 pytestmark = pytest.mark.slow
 
 
@@ -76,6 +88,10 @@ def test_many_threads_beside_each_other_give_the_same_bits(audio: Path, here: di
             assert list(threads.map(core_bits, [np.load(audio) for _ in range(16)])) == [here] * 16
     finally:
         sys.setswitchinterval(usual)
+
+
+def test_numpy_alone_is_enough(audio: Path, here: dict[str, str]) -> None:
+    assert there([sys.executable, "-c", NUMPY_ALONE], audio) == here
 
 
 @pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="needs an emulator: apt-get install qemu-user")
