@@ -14,7 +14,7 @@ from typing import Final
 from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.log_clock import TOLERANCE_S, LogClock, first_of_bursts
-from fdbcore.measures.opportunities import fto, opportunities, turn_start
+from fdbcore.measures.opportunities import fto, opportunities_in, turn_start
 from fdbcore.recording.agent_log_types import AgentLog, SplitAnswer
 from fdbcore.recording.files import MARKS_SCHEMA
 from fdbcore.sources.agent_logs import Mark
@@ -101,7 +101,7 @@ def refused(why: str | None) -> AgentLog:
 
 
 def _answers(marks: Sequence[Mark], dialogue: Dialogue) -> _Answers:
-    found = opportunities(dialogue)
+    found = opportunities_in(dialogue)
     last_onset_s, answers = -math.inf, []
     for onset, end in sorted((turn_start(e), turn_start(e) - fto(e)) for e in [*found.answered, *found.premature]):
         end_s, onset_s = ticks_to_s(end), ticks_to_s(onset)

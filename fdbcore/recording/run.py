@@ -28,7 +28,7 @@ from fdbcore.recording.run_types import (
     PlannedRun,
     Standing,
 )
-from fdbcore.recording.versions import versions
+from fdbcore.recording.versions import installed_versions
 from fdbcore.runtime.locks import lock
 
 LOG, SUMMARY, SELFTEST = "workers.log", "summary.json", "selftest.json"
@@ -233,7 +233,7 @@ def write_corpus(
         "began": began,
         "updated": utc_now(),
         "settings": settings,
-        "versions": versions(),
+        "versions": installed_versions(),
         "oddities": {
             text_with_places_from(path, what): [text_with_places_from(path, each) for each in names]
             for what, names in oddities.items()
@@ -248,7 +248,7 @@ def write_plan(path: Path, plan: Decisions, cases: list[PlannedCase]) -> None:
     run: PlannedRun = {
         "schema": RUN_SCHEMA,
         "created": utc_now(),
-        "versions": versions(),
+        "versions": installed_versions(),
         "plan": plan,
         "cases": cases,
     }

@@ -14,7 +14,7 @@ from fdbcore.analysis.settings_differences import earlier
 from fdbcore.analysis.stages import stage_table
 from fdbcore.measures.heard_words import heard_lines
 from fdbcore.measures.live_record import live_record
-from fdbcore.measures.opportunities import opportunities
+from fdbcore.measures.opportunities import opportunities_in
 from fdbcore.measures.placed_lines import placed_lines
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.reader import Recording
@@ -70,7 +70,7 @@ class _Events:
         self._reading = reading
 
     def __iter__(self) -> Iterator[Event]:
-        unanswered = {event for event in opportunities(self._reading.dialogue).missed if event.kind == "pause"}
+        unanswered = {event for event in opportunities_in(self._reading.dialogue).missed if event.kind == "pause"}
         for event, suspect in self._reading.events_with_suspects:
             yield cast(
                 "Event",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.cautions import cautions_of
 from fdbcore.analysis.differences import SIGNIFICANT
 from fdbcore.analysis.groups import units_text
 from fdbcore.measures.catalogue import MEASURES, headlines
@@ -283,7 +283,7 @@ def notes(content: Statements) -> Iterator[Line]:
     yield from (("!! input", text) for text in content["input"])
     unit = content["unit"]
     groups = {group["name"]: group["measures"] for group in content["groups"] or [content]}
-    yield from (("!!", text) for text in cautions(groups, unit["column"]))
+    yield from (("!!", text) for text in cautions_of(groups, unit["column"]))
     if unit["own"]:
         yield "!! no value", f"{counted(len(unit['own']), 'call')} without {unit['column']}: each counts as one"
     if len(content["groups"]) > 1:

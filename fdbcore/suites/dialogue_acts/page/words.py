@@ -7,8 +7,7 @@ from functools import cache
 from typing import Final
 
 from fdbcore.errors import SettingsError
-from fdbcore.report.format import NONE
-from fdbcore.report.html.wording import Wording, words_in
+from fdbcore.report import NONE, Wording, words_in
 from fdbcore.suites.dialogue_acts.records import Step
 from fdbcore.suites.dialogue_acts.scoring.alignment import Operation
 from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem
