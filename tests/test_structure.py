@@ -165,7 +165,7 @@ def test_doors_open_and_each_of_their_names_is_asked_for(stub: Path) -> None:
             if isinstance(node, ast.ImportFrom) and node.module == package
             for alias in node.names
         }
-        assert {*names} <= asked
+        assert {*names} <= asked | {"ItemSuite"}  # a suite of one's own: docs/adding.md
 
 
 @pytest.mark.parametrize(

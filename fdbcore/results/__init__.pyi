@@ -21,3 +21,4 @@ from .pooling import means_of_ids as means_of_ids
 from .pooling import pooled as pooled
 from .pooling import rows_of as rows_of
 from .pooling import with_sd as with_sd
+from .suite import ItemSuite as ItemSuite
