@@ -73,7 +73,7 @@ function searched(call) {
   call.searched ??= `\n${[
     call.name,
     call.status,
-    ...data.columns.map((name, at) => `${name}=${call.columns[at]}`),
+    ...data.columns.map((name, at) => `${columnName(name)}=${call.columns[at]}`),
     `health=${call.verdict ?? ""}`,
     data.gates ? `verdict=${wordOf(call)}` : "",
     ...(call.gates?.why ?? []),
@@ -103,45 +103,88 @@ const COMPARED = {
   ">=": (a, b) => a >= b,
 };
 
-/** Whether a call fits a word: a comparison ("cut_off>1", "answered<80%", "age>=40"), or else a part of its text. */
-function fitting(word) {
-  const [, name, sign, number, percent] = word.match(/^(.+?)(<=|>=|<|>)(-?\d+(?:\.\d+)?)(%?)$/) ?? [];
-  const column = [...COLUMNS, ...META].find(({ title }) => columnName(title) === name);
-  if (!column) return isWhole(word) ? (call) => searched(call).includes(`\n${word}\n`) : (call) => searched(call).includes(word);
-  const value = percent ? column.value : (column.number ?? column.value);
-  return (call) => value(call) !== null && COMPARED[sign](value(call) * (percent ? 100 : 1), Number(number));
+/** The words of the filter: separated by blanks, but for those within quotes ("Kunde 12"), and those that a value needs:
+ *  caller=Kunde 12 is one word where a call has just that in the column. */
+function wordsOf(text) {
+  const words = [...text.toLowerCase().matchAll(/(?:"[^"]*"?|[^\s"])+/g)].map(([word]) => word);
+  return words.reduce((found, word) => {
+    const longer = `${found.at(-1)} ${word}`;
+    return found.length && isWhole(longer) ? [...found.slice(0, -1), longer] : [...found, word];
+  }, []);
+}
+
+/** What a word of the filter names: its column, how it compares, and with what; a part of a text has no sign. */
+function parts(word) {
+  const [, name, sign, value] = word.match(/^("[^"]+"|[^<>="]+)(<=|>=|<|>|=)(.*)$/) ?? [];
+  return sign ? { name: columnName(unquoted(name)), sign, value: unquoted(value) } : { value: unquoted(word) };
+}
+
+const unquoted = (text) => text.replaceAll(/^"|"$/g, "");
+const columnName = (title) => title.toLowerCase().replaceAll(/\s/g, "_");
+
+/** What a word is searched as: caller=kunde for all that begin so, and caller=kunde 12 whole. */
+function text(word) {
+  const { name, sign, value } = parts(word);
+  return sign ? `${name}${sign}${value}` : value;
 }
 
 /** Whether a word is all of what some call has in a column: "system=a" does not mean "system=ab" then. */
 function isWhole(word) {
-  return word.includes("=") && data.calls.some((call) => searched(call).includes(`\n${word}\n`));
+  return parts(word).sign === "=" && data.calls.some((call) => searched(call).includes(`\n${text(word)}\n`));
 }
 
-/** What a word of the filter names: its column, how it compares, and with what; nothing for a part of a text. */
-function parts(word) {
-  const [, name, sign, value] = word.match(/^([^<>=]+)(<=|>=|<|>|=)(.*)$/) ?? [];
-  return { name, sign, value };
+/** A date or a time as digits, from the year to the second, as far as it is told; nothing for other texts. */
+function digits(told) {
+  const [, year, month, day, ...iso] = told.match(/^(\d{4})-(\d\d?)-(\d\d?)(?:[t ](\d\d?):(\d\d)(?::(\d\d))?|$)/i) ?? [];
+  if (year) return stamp(year, month, day, ...iso);
+  const [, ofMonth, ofYear, full, ...time] = told.match(/^(\d\d?)\.(\d\d?)\.(\d{4})(?:,? (\d\d?):(\d\d)(?::(\d\d))?|$)/) ?? [];
+  return full && stamp(full, ofYear, ofMonth, ...time);
 }
 
-const columnName = (title) => title.toLowerCase().replaceAll(/\s/g, "_");
+const stamp = (...told) => told.filter(Boolean).map((part) => part.padStart(2, "0")).join("");
+
+/** A number as a page or a table has it, with a decimal point or comma; NaN for other texts. */
+const numeric = (told) => Number(String(told).trim().replace(/^(-?\d+),(\d+)$/, "$1.$2") || NaN);
+
+/** Whether a call fits a word: a comparison ("cut_off>1", "answered<80%", "day>=2026-11-10"), or else a part of its text. */
+function fitting(word) {
+  const { name, sign, value } = parts(word);
+  const column = sign && sign !== "=" && [...COLUMNS, ...META].find(({ title }) => columnName(title) === name);
+  if (!column) return isWhole(word) ? (call) => searched(call).includes(`\n${text(word)}\n`) : (call) => searched(call).includes(text(word));
+  const date = digits(value);
+  if (date) return (call) => Boolean(digits(String(column.value(call)))) && COMPARED[sign](digits(column.value(call)).slice(0, date.length), date);
+  const percent = value.endsWith("%");
+  const of = percent ? column.value : (column.number ?? column.value);
+  return (call) => of(call) !== null && COMPARED[sign](numeric(of(call)) * (percent ? 100 : 1), numeric(value.replace(/%$/, "")));
+}
 
 /** What is wrong with a word of the filter that fits no call; null where nothing is. */
 function problem(word) {
   const { name, sign, value } = parts(word);
-  if (data.calls.some((call) => searched(call).includes(word))) return null;
-  const hint = word.includes(",") ? "; words are separated by blanks, decimals have a point" : "";
+  if (data.calls.some((call) => searched(call).includes(text(word)))) return null;
+  const hint = word.includes(",") ? "; words are separated by blanks" : "";
   if (!sign) return hint && `${word} is in no call${hint}`;
   const known = sign === "=" ? [...data.columns.map(columnName), "health", ...(data.gates ? ["verdict"] : [])] : [...COLUMNS, ...META].map(({ title }) => columnName(title));
   if (!known.includes(name)) return `no column ${name} to compare by ${sign}; there are ${known.join(", ")}${hint}`;
   if (sign === "=") return value ? `no call has ${word}${hint}` : null;
-  if (!/^(-?\d+(\.\d+)?%?)?$/.test(value)) return `${word}: expected a number, got ${value}${hint}`;
+  if (value && !digits(value) && Number.isNaN(numeric(value.replace(/%$/, "")))) return `${word}: expected a number or a date such as 2026-11-30, got ${value}${hint}`;
   const counted = COLUMNS.find(({ title, is }) => is === "share" && columnName(title) === name);
   const isMeantAsShare = counted && !value.endsWith("%") && data.calls.every((call) => counted.number(call) < Number(value));
   return isMeantAsShare ? `${word} compares counts, and none is so large; a share is ${value}%` : null;
 }
 
+/** Keep the filter in the address of the page, so that who gets the link sees the same calls. */
+function tellAddress() {
+  const link = new URLSearchParams(location.hash.slice(1));
+  const filter = $("filter").value.trim();
+  if ((link.get("calls") ?? "") === filter) return;
+  if (filter) link.set("calls", filter);
+  else link.delete("calls");
+  history.replaceState(null, "", `${location.pathname}${location.search}${link.size ? `#${link}` : ""}`);
+}
+
 function select() {
-  const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = wordsOf($("filter").value);
   const fits = words.map(fitting);
   state.problem = words.map(problem).filter(Boolean).join(" · ");
   state.calls = sorted(data.calls.filter((call) => fits.every((fit) => fit(call))));
@@ -280,6 +323,7 @@ $("reverse").addEventListener("click", () => sortBy(state.column, -state.directi
 let typed;
 $("filter").addEventListener("input", () => {
   clearTimeout(typed);
+  tellAddress();
   if (data.calls.length <= MANY) select();
   else typed = setTimeout(select, PAUSE_MS);
 });
@@ -287,6 +331,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("[data-filter]");
   if (!link) return;
   $("filter").value = link.dataset.filter;
+  tellAddress();
   select();
 });
 $("more").addEventListener("click", () => {

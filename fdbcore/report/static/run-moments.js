@@ -30,11 +30,12 @@ async function openMoments() {
   const address = link.get("moments");
   $("moments").hidden = !address || !Object.hasOwn(data.lists.titles, address);
   open.address = $("moments").hidden ? null : address;
-  if (!open.address) return;
-  if (link.has("calls")) {
+  if (link.has("calls") && link.get("calls") !== $("filter").value.trim()) {
     $("filter").value = link.get("calls");
     select();
   }
+  tellAddress(); // of a link to moments, which has no filter, too
+  if (!open.address) return;
   $("moments-title").textContent = data.lists.titles[address];
   try {
     await load(address.replace(/\.all$/, ""));
@@ -102,5 +103,5 @@ $("moments-more").addEventListener("click", () => {
 });
 $("moments-close").addEventListener("click", () => {
   history.replaceState(null, "", location.pathname + location.search);
-  openMoments();
+  openMoments(); // which keeps the filter in the address
 });
