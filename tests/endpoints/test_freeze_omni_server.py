@@ -197,11 +197,9 @@ def test_who_does_not_answer_a_ping_is_left(pongs: bool) -> None:
     assert talk.packets.count("2") > 3 if pongs else talk.packets.count("2") == 1
 
 
-def test_refusals_and_tls(certificate: Path) -> None:
+def test_refusals_and_tls(certificate: Path, tls: ssl.SSLContext) -> None:
     with FreezeOmniServer(Quirks(refuses=503)) as server, pytest.raises(aiohttp.WSServerHandshakeError, match="503"):
         Talk().hold(server.url("ws"), ())
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate)
     with FreezeOmniServer(tls=tls) as server:
         trusted = ssl.create_default_context(cafile=certificate)
         assert Talk().hold(server.url("ws"), STARTED, tls=trusted).kinds == ["0", "40", *["stop_tts"] * 2]

@@ -458,12 +458,10 @@ def client(server: GeminiLiveServer, certificate: Path) -> Any:
     return genai.Client(api_key=GeminiLiveServer.KEY, http_options=options)
 
 
-def test_the_client_of_the_vendor_talks_to_it(certificate: Path) -> None:
+def test_the_client_of_the_vendor_talks_to_it(certificate: Path, tls: ssl.SSLContext) -> None:
     """Two turns, the second one with a tool, over TLS as this client insists."""
     from google.genai import types
 
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate)
     replies = [Reply(0.3, "hello to you"), Reply(0.2, "it is noon", uses=[Use("get_time", {"zone": "UTC"})])]
     said: list[list[types.LiveServerMessage]] = []
 
@@ -519,11 +517,10 @@ def test_the_client_of_the_vendor_talks_to_it(certificate: Path) -> None:
         (Quirks(refuses="region"), LIVE_38, 1007),
     ],
 )
-def test_the_client_of_the_vendor_names_its_refusals(certificate: Path, quirks: Quirks, model: str, code: int) -> None:
+def test_the_client_of_the_vendor_names_its_refusals(
+    certificate: Path, tls: ssl.SSLContext, quirks: Quirks, model: str, code: int
+) -> None:
     from google.genai.errors import APIError
-
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate)
 
     async def connect(server: GeminiLiveServer) -> None:
         async with client(server, certificate).aio.live.connect(model=model):

@@ -15,7 +15,7 @@ from fakes.planted_speech import find
 from fakes.voice_agent import Quirks
 from fakes.worlds import Shop
 from helpers.conformance import SECRET, Behaviour, BurstConformance
-from helpers.live_calls import DONE, assert_failed, assert_refused, held, of_kind, said, speaks
+from helpers.live_calls import DONE, assert_failed, held, of_kind, said, speaks
 
 from fdbcore.cli.main import main
 from fdbcore.endpoints.vendors.json_ws import JsonWs, _is_websocket_of, json_ws
@@ -275,22 +275,6 @@ def test_doctor_waits_for_the_confirmed_form_and_says_what_is_untried() -> None:
     assert told.exit_code == 1
     assert "got 'mp3_44100'" in told.output
     assert "ready in" not in told.output
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("agent_1?voices=x", "expected settings of base_url, key_variable, instructions, first_message"),
-        ("agent_1?agent=agent_2", "expected settings of base_url, key_variable, instructions, first_message"),
-        ("agent_1?speed=fast", "elevenlabs: speed: expected a number, got 'fast'"),
-        ("agent_1?dynamic_variables=x", "elevenlabs: dynamic_variables: expected a JSON object, got 'x'"),
-        ("", "expected elevenlabs:NAME, got no name"),
-        ("agent_1?key_variable=NO_SUCH_KEY", "expected a key in NO_SUCH_KEY"),
-    ],
-)
-def test_a_wrong_address_is_one_line(given: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ELEVENLABS_API_KEY", "a-key-of-nobody")
-    assert_refused(f"elevenlabs:{given}", expected, json_ws)
 
 
 def test_an_interruption_without_a_number_cuts_what_is_queued(tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from helpers.live_calls import (
     DONE,
     assert_failed,
     assert_opening_fails,
-    assert_refused,
     assert_replays,
     held,
     of_kind,
@@ -146,9 +145,7 @@ def test_what_the_model_is_told(tmp_path: Path) -> None:
     assert party.describe()["instructions"] == "Be short."
 
 
-def test_a_certificate_of_its_own_is_taken(certificate: Path, tmp_path: Path) -> None:
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate)
+def test_a_certificate_of_its_own_is_taken(tls: ssl.SSLContext, tmp_path: Path) -> None:
     with FreezeOmniServer(Quirks(AT_ONCE, cues={100: "answer"}), tls) as server:
         recording = held(tmp_path / "call", speaks((10, 30), ticks=100), at(server, ""))
         check_opening_fails(at(server, "tls=0"), "hung up without a word; does it want TLS (tls=1)?")
@@ -219,20 +216,6 @@ def test_we_say_that_it_may_stop() -> None:
         party.close()
         (leg,) = server.parties
     assert leg.received[-1].message == '42["recording-stopped"]'
-
-
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        ("freeze-omni:server", "expected freeze-omni://HOST:PORT"),
-        ("freeze-omni://h:8081/room", "expected freeze-omni://HOST:PORT"),
-        ("freeze-omni://h:8081?voice=x", "expected settings of tls, instructions"),
-        ("freeze-omni://h:8081?tls=yes", "tls: expected 0 or 1"),
-        ("freeze-omni://h:8081?instructions=@/no/such/file", "/no/such/file: cannot be read"),
-    ],
-)
-def test_a_wrong_address_is_one_line(address: str, expected: str) -> None:
-    assert_refused(address, expected)
 
 
 def test_it_takes_no_tools() -> None:

@@ -20,7 +20,6 @@ from helpers.live_calls import (
     DONE,
     assert_failed,
     assert_opening_fails,
-    assert_refused,
     assert_replays,
     assert_system_turns,
     held,
@@ -408,25 +407,6 @@ def test_the_setup_is_what_was_asked_for(tmp_path: Path) -> None:
     }
     assert party.describe() == {**before, "session": {"sessionId": "session-1"}}
     assert party.services() == [("audio", "127.0.0.1", "", "")]
-
-
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        (f"{LIVE_38}?voice=Kore", "expected settings of base_url, key_variable, instructions, voice_name"),
-        (f"{LIVE_38}?tool_behavior=WAIT", "expected BLOCKING or NON_BLOCKING, got 'WAIT'"),
-        (f"{FLASH_31}?tool_behavior=NON_BLOCKING", f"{FLASH_31} only has BLOCKING"),
-        (f"{FLASH_31}?proactive_audio=true", f"proactive_audio: {FLASH_31} does not take it"),
-        (f"{THINKS_38}?tool_behavior=BLOCKING&thinking_level=LOW", f"{THINKS_38} only has NON_BLOCKING"),
-        (THINKS_38, f"thinking_level: {THINKS_38} needs it"),
-        ("", "expected gemini-live:NAME, got no name"),
-        (LIVE_38 + "?key_variable=NO_SUCH_KEY", "expected a key in NO_SUCH_KEY"),
-        (f"{LIVE_38}?base_url=http://x&instructions=@none.txt", "none.txt: cannot be read: No such file or directory"),
-    ],
-)
-def test_a_wrong_address_is_one_line(address: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GOOGLE_API_KEY", "a-key-of-nobody")
-    assert_refused(f"gemini-live:{address}", expected)
 
 
 def test_the_key_goes_to_no_other_server() -> None:

@@ -236,18 +236,6 @@ def test_a_wrong_table_is_one_line(before: str, after: str, expected: str, tmp_p
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        ("json-ws:", "json-ws: expected json-ws:FILE.toml, got no file"),
-        ("json-ws:none.toml", "none.toml: expected a table as TOML, found none"),
-    ],
-)
-def test_a_table_that_is_not_there_is_one_line(address: str, expected: str) -> None:
-    with pytest.raises(SettingsError, match=f"^{re.escape(expected)}$"):
-        endpoint(address)
-
-
 def test_what_has_no_value_is_left_out_of_a_message() -> None:
     template = JsonTemplate(
         '{"a": "{x}", "b": {"kind": "k", "c": "{y}"}, "d": ["{x}", "{y}", 1], "e": "{x} and {y}", "f": {"g": 1}, '

@@ -20,7 +20,6 @@ from helpers.conformance import PROMPT_S, SECRET, Behaviour, RemoteConformance, 
 from helpers.live_calls import (
     DONE,
     assert_opening_fails,
-    assert_refused,
     assert_replays,
     assert_shopped,
     held,
@@ -268,17 +267,3 @@ def test_the_session_is_what_was_asked_for(tmp_path: Path, key: None) -> None:
     assert shown["asked"] == started
     assert "differs" not in shown
     assert shown["session"]["id"] == server.sessions[0].id
-
-
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        ("openai-live:m?turn_detection=x", "expected settings of base_url, key_variable"),
-        ("openai-live:m?responses_tool_choice=auto", "expected responses_model=NAME beside it"),
-        ("openai-live:m?store=maybe", "store: expected true or false, got 'maybe'"),
-        ("openai-live:", "expected openai-live:NAME, got no name"),
-        ("openai-live:m?key_variable=NO_SUCH_KEY", "expected a key in NO_SUCH_KEY"),
-    ],
-)
-def test_a_wrong_address_is_one_line(address: str, expected: str, key: None) -> None:
-    assert_refused(address, expected)

@@ -18,7 +18,6 @@ from helpers.live_calls import (
     DONE,
     assert_failed,
     assert_opening_fails,
-    assert_refused,
     assert_shopped,
     assert_system_turns,
     held,
@@ -288,28 +287,6 @@ def test_what_the_server_changes_is_said(key: None) -> None:
     assert "session" not in before
     assert party.describe()["session"] == settings
     assert "differs" not in party.describe()
-
-
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        ("openai-realtime:m?loudness=3", "expected settings of base_url, key_variable"),
-        ("openai-realtime:m?turn_detection=mine", "expected one of server_vad, semantic_vad, none, got 'mine'"),
-        ("openai-realtime:", "expected openai-realtime:NAME, got no name"),
-        ("openai-realtime:m", "expected a key in OPENAI_API_KEY"),
-        ("grok:m", "expected a key in XAI_API_KEY"),
-        ("azure-realtime:m", "expected the server, ?base_url=https://HOST..., got none"),
-        (
-            "openai-realtime:m?instructions=@none.txt&base_url=http://x",
-            "none.txt: cannot be read: No such file or directory",
-        ),
-        ("openai-realtime:m?base_url=ftp://x", "expected http://HOST"),
-    ],
-)
-def test_a_wrong_address_is_one_line(address: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("OPENAI_API_KEY", "XAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(variable, raising=False)
-    assert_refused(address, expected)
 
 
 def test_the_vendors_key_goes_only_to_the_vendor(monkeypatch: pytest.MonkeyPatch) -> None:

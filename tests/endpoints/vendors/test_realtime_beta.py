@@ -16,7 +16,7 @@ from helpers.live_calls import DONE, held, of_kind, open_and_close, said, speaks
 from helpers.realtime_behaviours import behaving
 
 from fdbcore.endpoints.vendors.openai_realtime import openai_realtime
-from fdbcore.errors import PartyError, SettingsError
+from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
 from fdbcore.registry import endpoint
 
@@ -122,19 +122,3 @@ def test_a_server_without_a_detector_is_asked_for_none() -> None:
         open_and_close(party)
         (update,) = server.sessions[0].events("session.update")
     assert update["session"]["turn_detection"] is None
-
-
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
-        ("azure-voice-live:m", r"azure-voice-live:m: expected the server, \?base_url=https://HOST"),
-        ("realtime-beta:m", r"expected the server"),
-        ("qwen-omni:m?transport=webrtc", r"expected websocket, got 'webrtc'"),
-        ("qwen-omni:m?input_rate_hz=8000", r"input_rate_hz: expected 16000 or 24000, got '?8000"),
-        ("openai-realtime:m?input_rate_hz=16000", r"expected settings of"),
-        ("stepfun:m?turn_detection=none&threshold=0.3", r"threshold: expected turn_detection=server_vad beside it"),
-    ],
-)
-def test_a_wrong_address_is_one_line(address: str, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
-        endpoint(address)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +27,6 @@ from helpers.live_calls import (
 from helpers.realtime_behaviours import behaving
 
 from fdbcore.endpoints.vendors.openai_realtime import openai_realtime
-from fdbcore.errors import SettingsError
 from fdbcore.protocols import Endpoint
 
 pytestmark = pytest.mark.slow
@@ -170,9 +168,3 @@ def test_only_the_vendors_server_gets_the_key() -> None:
         open_and_close(party)
     assert [asked.path.rpartition("/")[2] for asked in server.asked] == ["calls", "hangup"]
     assert all(SECRET not in str(asked.headers) for asked in server.asked)
-
-
-def test_a_server_without_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XAI_API_KEY", SECRET)
-    with pytest.raises(SettingsError, match=re.escape("grok: transport: expected websocket")):
-        openai_realtime("grok:m?transport=webrtc")

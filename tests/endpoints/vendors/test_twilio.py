@@ -21,7 +21,7 @@ from helpers.conformance import Behaviour, BurstConformance, asks_twice
 from helpers.live_calls import DONE, of_kind
 from scipy.io import wavfile
 
-from fdbcore.errors import PartyError, SettingsError
+from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import endpoint
@@ -142,18 +142,3 @@ def test_the_request_is_signed_as_twilio_signs_it(tmp_path: Path, monkeypatch: p
     expected = base64.b64encode(hmac.new(b"0123456789abcdef", url.encode(), hashlib.sha1).digest()).decode()
     assert bot.request.headers["X-Twilio-Signature"] == expected
     assert "0123456789abcdef" not in (recording.path / "meta.json").read_text()
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("twilio:bot", "expected twilio://HOST:PORT/PATH"),
-        ("twilio://h:1/x?digits=5:x", "digits: expected SECONDS:KEYS"),
-        ("twilio://h:1/x?parameters=a", "parameters: expected NAME:VALUE"),
-        ("twilio://h:1/x?rate=8000", "expected settings of parameters, digits, key_variable"),
-        ("twilio://h:1/x?key_variable=NO_SUCH_TOKEN", "expected a token in NO_SUCH_TOKEN"),
-    ],
-)
-def test_a_wrong_address_is_one_line(given: str, expected: str) -> None:
-    with pytest.raises(SettingsError, match=expected):
-        endpoint(given)

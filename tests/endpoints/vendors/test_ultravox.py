@@ -19,7 +19,6 @@ from helpers.live_calls import (
     DONE,
     assert_failed,
     assert_opening_fails,
-    assert_refused,
     assert_replays,
     assert_system_turns,
     held,
@@ -277,21 +276,6 @@ def test_what_the_server_changes_is_said() -> None:
         party = at(server, f"{QUIET}&voice=Mark")
         open_and_close(party)
     assert party.describe()["differs"] == [{"setting": "voice", "asked": "Mark", "confirmed": "Jessica"}]
-
-
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        ("ultravox-v0.7?voices=x", "expected settings of base_url, key_variable, instructions, voice"),
-        ("ultravox-v0.7?maxDuration=600", "maxDuration: expected a duration such as 0.5s, got '600'"),
-        ("ultravox", "expected a name with its version, as in ultravox-v0.7, got 'ultravox'"),
-        ("", "expected ultravox:NAME, got no name"),
-        ("ultravox-v0.7?key_variable=NO_SUCH_KEY", "expected a key in NO_SUCH_KEY"),
-    ],
-)
-def test_a_wrong_address_is_one_line(address: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ULTRAVOX_API_KEY", "a-key-of-nobody")
-    assert_refused(f"ultravox:{address}", expected)
 
 
 def test_it_hears_the_session_as_it_is(tmp_path: Path) -> None:
