@@ -34,13 +34,12 @@ class Use:
 class Reply:
     """What the fake answers to a turn: the tools that it uses first, then `seconds` of planted tones.
 
-    words: what it says, for the transcript. filler_s: what it says while tools run that do not stop it.
+    words: what it says, for the transcript.
     """
 
     seconds: float = 2.0
     words: str = "I can do that for you"
     uses: Sequence[Use] = ()
-    filler_s: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,6 @@ class UltravoxServer(FarEnd["Leg"]):
         return [
             web.post("/api/calls", self._create),
             web.get("/api/calls/{id}", self._show),
-            web.post("/api/calls/{id}/send_data_message", self._send),
             web.get("/calls/{id}/server_web_socket", self._join),
         ]
 
@@ -131,15 +130,6 @@ class UltravoxServer(FarEnd["Leg"]):
         call = self._call(request)
         told: dict[str, Any] = {"callId": request.match_info["id"], "endReason": call.end_reason, **call.body}
         return web.json_response(told)
-
-    async def _send(self, request: web.Request) -> web.Response:
-        self._check_key(request)
-        call = self._call(request)
-        legs = [leg for leg in self.parties if leg.call is call and not leg.ws.closed]
-        if not legs:
-            return web.json_response({"detail": "Call is not active."}, status=422)
-        await legs[0].take(await request.json())
-        return web.Response(status=204)
 
     async def _join(self, request: web.Request) -> web.StreamResponse:
         call = self._call(request)
@@ -178,8 +168,7 @@ class Leg(Conversant):
         self.ear = Ear(self._in_hz, self._vad_ms("minimumTurnDuration", 60) + never, self._silence_ms)
         self._speech: asyncio.Task[None] | None = None
         self._waiting: dict[str, asyncio.Future[Mapping[str, Any]]] = {}
-        self._says_text = call.body.get("initialOutputMedium") == "MESSAGE_MEDIUM_TEXT"
-        self._is_protected = self._is_dead = False
+        self._is_protected = False
         self._rest = b""
         self._ordinal = self._n_turns = 0
         self._words: list[str] = []
@@ -199,7 +188,7 @@ class Leg(Conversant):
         if "maxDuration" in self.call.body:
             self.begin(self._end_after(_duration_s(self.call.body["maxDuration"])))
         if self._agent_is_first:
-            self._speech = self.begin(self._speak(self.quirks.greeting, self.quirks.greeting.seconds))
+            self._speech = self.begin(self._speak(self.quirks.greeting))
         else:
             await self._state("listening")
         try:
@@ -224,19 +213,15 @@ class Leg(Conversant):
         return body.get("firstSpeaker") != "FIRST_SPEAKER_USER" and "user" not in body.get("firstSpeakerSettings", {})
 
     async def take(self, message: Mapping[str, Any]) -> None:
-        """A data message, from either way in."""
+        """A data message."""
         self.note(self.received, message)
         match message:
-            case {"type": "ping", "timestamp": timestamp}:
-                await self._tell("pong", timestamp=timestamp)
             case {"type": "user_text_message", "text": str()}:
-                await self._take_text(message.get("urgency", "soon"))
+                await self.answer()
             case {"type": "forced_agent_message", "content": str(content)}:
                 await self.interrupt()
                 self._is_protected = bool(message.get("uninterruptible"))
-                self._speech = self.begin(self._speak(Reply(1.0, content), 1.0))
-            case {"type": "set_output_medium", "medium": "voice" | "text" as medium}:
-                self._says_text = medium == "text"
+                self._speech = self.begin(self._speak(Reply(1.0, content)))
             case {"type": "client_tool_result", "invocationId": str(number)}:
                 self.results.append(message)
                 waiting = self._waiting.pop(number, None)
@@ -246,13 +231,6 @@ class Leg(Conversant):
                 await self.hang_up()
             case _:
                 self.unknown.append(message)
-
-    async def _take_text(self, urgency: str) -> None:
-        if urgency == "later":
-            return
-        if urgency == "immediate":
-            await self.interrupt()
-        await self.answer()
 
     # Turns
 
@@ -290,38 +268,31 @@ class Leg(Conversant):
     async def _generate(self, reply: Reply) -> None:
         await self._state("thinking")
         await asyncio.sleep(self.quirks.think_s)
-        reaction = await self._use(reply.uses) if reply.uses else "speaks"
-        if reaction == "listens":
-            return await self._state("listening")
-        await self._speak(reply, reply.seconds)
+        if reply.uses:
+            await self._use(reply.uses)
+        await self._speak(reply)
 
-    async def _use(self, uses: Sequence[Use]) -> str:
-        """Have the client run tools, all at once; how the agent is to react to the last result."""
+    async def _use(self, uses: Sequence[Use]) -> None:
+        """Have the client run tools, all at once, and wait for their results."""
         for use in uses:
             number = f"invocation-{self.n_replies}-{len(self._waiting) + 1}"
             self._waiting[number] = asyncio.get_running_loop().create_future()
             await self._tell(
                 "client_tool_invocation", toolName=use.name, invocationId=number, parameters=dict(use.arguments)
             )
-        waiting = list(self._waiting.values())
-        await asyncio.wait(waiting, timeout=max(self._timeout_s(use) for use in uses))
+        await asyncio.wait(list(self._waiting.values()), timeout=max(self._timeout_s(use) for use in uses))
         self._waiting.clear()
         for use in uses:
             await self._tell("tool_used", toolName=use.name)
-        done = [each.result() for each in waiting if each.done()]
-        return str(done[-1].get("agentReaction", "speaks")) if done else "speaks"
 
     def _timeout_s(self, use: Use) -> float:
         tools = [tool.get("temporaryTool", {}) for tool in self.call.body.get("selectedTools", ())]
         told = [tool["timeout"] for tool in tools if tool.get("modelToolName") == use.name and "timeout" in tool]
         return _duration_s(told[0]) if told else TOOL_TIMEOUT_S
 
-    async def _speak(self, reply: Reply, seconds: float) -> None:
+    async def _speak(self, reply: Reply) -> None:
         await self._state("speaking")
-        if self._says_text:
-            await self._transcribe("agent", reply.words)
-            return await self._state("listening")
-        voice = self.next_voice(seconds, self._out_hz)
+        voice = self.next_voice(reply.seconds, self._out_hz)
         chunk = self._out_hz * CHUNK_MS // 1000
         words = reply.words.split()
         self._words = []
@@ -334,7 +305,7 @@ class Leg(Conversant):
             if due:
                 await self._tell_words(" ".join(due) + " " * (len(self._words) + len(due) < len(words)))
                 self._words += due
-        await asyncio.sleep(began + seconds - time.monotonic())
+        await asyncio.sleep(began + reply.seconds - time.monotonic())
         await self._transcribe("agent", reply.words)
         self._is_protected = False
         await self._state("listening")
@@ -346,8 +317,7 @@ class Leg(Conversant):
         await self._tell("transcript", **told)
 
     async def _transcribe(self, role: str, text: str) -> None:
-        medium = "text" if role == "agent" and self._says_text else "voice"
-        await self._tell("transcript", role=role, medium=medium, text=text, final=True, ordinal=self._ordinal)
+        await self._tell("transcript", role=role, medium="voice", text=text, final=True, ordinal=self._ordinal)
         self._ordinal += 1
 
     async def _state(self, state: str) -> None:
@@ -356,18 +326,14 @@ class Leg(Conversant):
 
     async def _tell(self, kind: str, **fields: object) -> None:
         name = re.sub(r"_(.)", lambda found: found[1].upper(), kind)
-        if (
-            self._is_dead
-            or self.ws.closed
-            or not self._medium.get("dataMessages", {}).get(name, name not in OFF_BY_DEFAULT)
-        ):
+        if self.ws.closed or not self._medium.get("dataMessages", {}).get(name, name not in OFF_BY_DEFAULT):
             return
         message = {"type": kind, **fields}
         self.note(self.sent, message)
         await self.ws.send_json(message)
 
     async def _send_audio(self, pcm: Pcm) -> None:
-        if not self._is_dead and not self.ws.closed:
+        if not self.ws.closed:
             self.note(self.sent, pcm)
             await self.ws.send_bytes(pcm.astype("<i2").tobytes())
 
@@ -388,10 +354,6 @@ class Leg(Conversant):
     async def fail(self) -> None:
         """End it, as when the server fails."""
         await self._end(1011, "system_error")
-
-    async def die(self) -> None:
-        """Say nothing more, and keep the connection."""
-        self._is_dead = True
 
     async def send_garbage(self) -> None:
         """Send text that is no JSON."""

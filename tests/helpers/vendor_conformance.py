@@ -1,9 +1,9 @@
 """What the party of a vendor is held to, beside `conformance`, at a server of ours that plays the vendor.
 
-    class TestMine(VendorConformance):
-        server, quirks, at = MyServer, Quirks, staticmethod(at)
-        refusals = [(Quirks(refuses=402), "quota: ", False)]
-        endings = [({100: "answer", 700: "abort"}, "the connection was lost")]
+class TestMine(VendorConformance):
+    server, quirks, at = MyServer, Quirks, staticmethod(at)
+    refusals = [(Quirks(refuses=402), "quota: ", False)]
+    endings = [({100: "answer", 700: "abort"}, "the connection was lost")]
 """
 
 from __future__ import annotations
@@ -17,10 +17,6 @@ import pytest
 from fakes.far_end import Conversant, FarEnd, Reply
 from fakes.planted_speech import find
 from fakes.worlds import Shop
-
-from fdbcore.measures.reading import Reading
-from fdbcore.measures.transcript import transcript
-from fdbcore.protocols import Endpoint, World
 from helpers.conformance import SECRET, Behaviour, BurstConformance
 from helpers.live_calls import (
     DONE,
@@ -32,6 +28,10 @@ from helpers.live_calls import (
     said,
     speaks,
 )
+
+from fdbcore.measures.reading import Reading
+from fdbcore.measures.transcript import transcript
+from fdbcore.protocols import Endpoint, World
 
 VARIABLE = "VENDOR_TEST_KEY"
 KEYED = f"key_variable={VARIABLE}"
