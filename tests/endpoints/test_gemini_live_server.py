@@ -60,31 +60,28 @@ class Talk:
         self.got: list[dict[str, Any]] = []
         self.close_code: int | None = None
 
-    def hold(
+    async def hold(
         self,
         server: GeminiLiveServer,
         says: Iterable[Mapping[str, Any]],
         until: Callable[[dict[str, Any]], bool] = lambda message: False,
         answers: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]] = lambda message: (),
-        within_s: float = 10,
     ) -> Talk:
-        async def talk() -> None:
-            async with (
-                aiohttp.ClientSession() as session,
-                session.ws_connect(server.url("ws") + PATH, headers=self._headers) as ws,
-            ):
-                with suppress(ConnectionError):  # the server may close before it has heard all
-                    for message in (self._setup, *says):
-                        await ws.send_str(json.dumps(message))
-                async for received in ws:
-                    self.got.append(json.loads(received.data))
-                    for message in answers(self.got[-1]):
-                        await ws.send_str(json.dumps(message))
-                    if until(self.got[-1]):
-                        break
-                self.close_code = ws.close_code
-
-        asyncio.run(asyncio.wait_for(talk(), within_s))
+        async with (
+            asyncio.timeout(10),
+            aiohttp.ClientSession() as session,
+            session.ws_connect(server.url("ws") + PATH, headers=self._headers) as ws,
+        ):
+            with suppress(ConnectionError):  # the server may close before it has heard all
+                for message in (self._setup, *says):
+                    await ws.send_str(json.dumps(message))
+            async for received in ws:
+                self.got.append(json.loads(received.data))
+                for message in answers(self.got[-1]):
+                    await ws.send_str(json.dumps(message))
+                if until(self.got[-1]):
+                    break
+            self.close_code = ws.close_code
         return self
 
     @property
@@ -131,10 +128,10 @@ def test_fields_are_those_of_the_sdk(record_property: Callable[[str, object], No
     assert setup <= SETUP <= setup | config
 
 
-def test_a_turn() -> None:
-    quirks = quick([Reply(0.5, "it is noon here")], words=["what is the time"])
+async def test_a_turn() -> None:
+    quirks = quick([Reply(0.5, "it is noon here")])
     with GeminiLiveServer(quirks) as server:
-        talk = Talk(**TOLD, sessionResumption={}).hold(server, TURN, until=lambda m: "newHandle" in str(m))
+        talk = await Talk(**TOLD, sessionResumption={}).hold(server, TURN, until=lambda m: "newHandle" in str(m))
         party = server.parties[0]
     check_against_the_sdk(talk.got)
     assert talk.kinds == [
@@ -184,7 +181,7 @@ def test_a_turn() -> None:
         (Quirks(think_s=5), ["interrupted", "turnComplete"]),
     ],
 )
-def test_an_interruption(quirks: Quirks, order: list[str]) -> None:
+async def test_an_interruption(quirks: Quirks, order: list[str]) -> None:
     def barge_in(message: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
         before = "setupComplete" if quirks.think_s else order[order.index("interrupted") - 1]
         return [*(TURN if quirks.think_s else ()), audio(spoken(0.2))] if before in kinds_of(message) else ()
@@ -198,17 +195,17 @@ def test_an_interruption(quirks: Quirks, order: list[str]) -> None:
 
     with GeminiLiveServer(quirks) as server:
         last = order[-1]
-        talk = Talk().hold(
+        talk = await Talk().hold(
             server, () if quirks.think_s else TURN, until=lambda m: bool(barged) and last in kinds_of(m), answers=once
         )
     check_against_the_sdk(talk.got)
     assert [kind for kind in talk.kinds if kind not in ("setupComplete", "voiceActivity")] == order
 
 
-def test_a_model_that_is_not_to_be_interrupted() -> None:
+async def test_a_model_that_is_not_to_be_interrupted() -> None:
     setup: dict[str, Any] = {"realtimeInputConfig": {"activityHandling": "NO_INTERRUPTION"}}
     with GeminiLiveServer(quick([Reply(0.3)])) as server:
-        talk = Talk(**setup).hold(server, [*TURN, audio(spoken(0.2))], until=is_complete)
+        talk = await Talk(**setup).hold(server, [*TURN, audio(spoken(0.2))], until=is_complete)
     assert "interrupted" not in talk.kinds
 
 
@@ -229,7 +226,7 @@ def results(message: dict[str, Any]) -> list[Mapping[str, Any]]:
         (THINKS_38, None, False),
     ],
 )
-def test_tools_stop_the_conversation_or_not(model: str, behavior: str | None, blocks: bool) -> None:
+async def test_tools_stop_the_conversation_or_not(model: str, behavior: str | None, blocks: bool) -> None:
     declared = {**TIME["functionDeclarations"][0]} | ({"behavior": behavior} if behavior else {})
     reply = Reply(0.2, uses=[Use("get_time", {"city_name": "Oslo"})])
     setup: dict[str, Any] = {"tools": [{"functionDeclarations": [declared]}], "sessionResumption": {}}
@@ -242,7 +239,7 @@ def test_tools_stop_the_conversation_or_not(model: str, behavior: str | None, bl
         return results(message)
 
     with GeminiLiveServer(quick([reply])) as server:
-        talk = Talk(model, **setup).hold(
+        talk = await Talk(model, **setup).hold(
             server, TURN, until=lambda m: len(complete) == (1 if blocks else 2), answers=answers
         )
     check_against_the_sdk(talk.got)
@@ -257,10 +254,10 @@ def test_tools_stop_the_conversation_or_not(model: str, behavior: str | None, bl
     assert statuses == (["IN_PROGRESS", "IDLE"] if model == THINKS_38 else [None] * len(complete))
 
 
-def test_a_barge_in_cancels_the_tools_that_run() -> None:
+async def test_a_barge_in_cancels_the_tools_that_run() -> None:
     reply = Reply(0.2, uses=[Use("get_time"), Use("get_time")])
     with GeminiLiveServer(quick([reply])) as server:
-        talk = Talk(FLASH_31, tools=[TIME]).hold(
+        talk = await Talk(FLASH_31, tools=[TIME]).hold(
             server, TURN, until=is_complete, answers=lambda m: [audio(spoken(0.2))] if "toolCall" in m else ()
         )
     check_against_the_sdk(talk.got)
@@ -269,14 +266,16 @@ def test_a_barge_in_cancels_the_tools_that_run() -> None:
     assert next(m for m in talk.got if "toolCallCancellation" in m) == {"toolCallCancellation": {"ids": ids}}
 
 
-def test_going_away_and_coming_back() -> None:
+async def test_going_away_and_coming_back() -> None:
     """The session that goes on is the same: its next voice is another one. A handle works only once it is free."""
     with GeminiLiveServer(quick([Reply(0.2)], cues={1500: "go_away", 1600: "deadline"})) as server:
         more = [audio(np.zeros(16_000, np.int16))]
-        first = Talk(sessionResumption={}).hold(server, TURN, answers=lambda m: more if "newHandle" in str(m) else ())
+        first = await Talk(sessionResumption={}).hold(
+            server, TURN, answers=lambda m: more if "newHandle" in str(m) else ()
+        )
         (handle,) = (m["sessionResumptionUpdate"]["newHandle"] for m in first.got if "newHandle" in str(m))
-        again = Talk(sessionResumption={"handle": handle}).hold(server, TURN, until=is_complete)
-        lost = Talk(sessionResumption={"handle": "no such"}).hold(server, ())
+        again = await Talk(sessionResumption={"handle": handle}).hold(server, TURN, until=is_complete)
+        lost = await Talk(sessionResumption={"handle": "no such"}).hold(server, ())
     check_against_the_sdk(first.got)
     assert first.got[-1] == {"goAway": {"timeLeft": "50s"}}
     assert first.close_code == 1011
@@ -304,9 +303,9 @@ def test_going_away_and_coming_back() -> None:
         (Talk(), [{"toolResponse": {"functionResponses": [{"id": "x", "name": "f", "response": {}}]}}], 1008),
     ],
 )
-def test_what_the_vendor_refuses(talk: Talk, says: Iterable[Mapping[str, Any]], code: int) -> None:
+async def test_what_the_vendor_refuses(talk: Talk, says: Iterable[Mapping[str, Any]], code: int) -> None:
     with GeminiLiveServer() as server:
-        talk.hold(server, says)
+        await talk.hold(server, says)
     assert talk.close_code == code
 
 

@@ -17,7 +17,7 @@ import json
 import re
 import ssl
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from aiohttp import web
 from fakes.ear import Ear
@@ -36,18 +36,14 @@ GENERATION = {
 }  # fmt: skip
 
 
-class GeminiLiveServer(FarEnd["Caller"]):
+class GeminiLiveServer(FarEnd["Caller", Quirks]):
     """The server. handles: those that were given out, and what each stands for."""
 
-    KEY: ClassVar[str] = "AIzaSyFakeGeminiLive0123456789abcdefghi"
+    usual = Quirks()
 
     def __init__(self, quirks: Quirks | None = None, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(tls)
-        self.quirks = quirks or Quirks()
+        super().__init__(quirks, tls)
         self.handles: dict[str, Voice] = {}
-
-    def introduction(self) -> str:
-        return f"{super().introduction()} {self.KEY}"
 
     def routes(self) -> Sequence[web.RouteDef]:
         path = r"/ws/google.ai.generativelanguage.{version:v1(beta|alpha)?}.GenerativeService.BidiGenerateContent"
@@ -117,10 +113,8 @@ class Caller(Voice):
         for use in self.functions.values():
             if use.get("behavior", self.model.tools) != self.model.tools and not self.model.others:
                 raise _Refused(*INVALID)
-        if self.quirks.refuses == "no answer":
-            self._is_dead = True
         await self._resume()
-        await asyncio.sleep(self.quirks.setup_s)
+        await asyncio.sleep(self.quirks.ready_s)
         await self.tell({"setupComplete": {"sessionId": f"session-{self._number}"}})
 
     def _check_key(self) -> None:

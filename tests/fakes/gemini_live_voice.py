@@ -7,10 +7,11 @@ import base64
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from aiohttp import web
+from fakes import far_end
 from fakes.far_end import Conversant, Reply, Use, at_pace, samples
 
 from fdbcore.types import Pcm
@@ -46,34 +47,21 @@ MODELS: Mapping[str, Model] = {
 
 
 @dataclass(frozen=True)
-class Quirks:
-    """How the server behaves, and where it goes wrong.
-
-    setup_s: how long the set-up takes, and how much longer (resume_s) that of a session that is resumed. refuses:
-    why a session is not taken (one of REFUSALS, or an HTTP status in place of the WebSocket); "no answer": the
-    set-up is never confirmed. cues: see `Party`; methods of `Voice`. mute: it answers no turn. deaf: it finds no
-    turns in what it hears, so that only cues and other input move it. think_s: from a turn's end to the answer.
-    faster: how much faster than real time audio comes. assumes_playback: turn_complete comes when the audio would
-    have been played; otherwise at once, and an interruption may come after it. late_chunks: chunks that still come
-    after `interrupted`. completes: turn_complete follows it. ends: turn_complete_reason. signals_activity:
-    voice_activity is sent. words: what the caller is taken to have said, turn by turn.
+class Quirks(far_end.Quirks):
+    """Beside those of all: resume_s: how much longer the set-up of a session takes that is resumed. refuses: why a
+    session is not taken (one of REFUSALS, or an HTTP status in place of the WebSocket). faster: how much faster than
+    real time audio comes. assumes_playback: turn_complete comes when the audio would have been played; otherwise at
+    once, and an interruption may come after it. completes: turn_complete follows `interrupted`. ends:
+    turn_complete_reason. signals_activity: voice_activity is sent.
     """
 
-    replies: Sequence[Reply] = (Reply(),)
-    cues: Mapping[int, str] = field(default_factory=dict)
-    setup_s: float = 0.0
     resume_s: float = 0.0
     refuses: str | int | None = None
-    mute: bool = False
-    deaf: bool = False
-    think_s: float = 0.2
     faster: float = 8.0
     assumes_playback: bool = True
-    late_chunks: int = 0
     completes: bool = True
     ends: str | None = None
     signals_activity: bool = True
-    words: Sequence[str] = ("what is the time",)
 
 
 class Voice(Conversant):
@@ -91,7 +79,6 @@ class Voice(Conversant):
         self._results: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._asked: set[str] = set()
         self._plays_until = 0.0
-        self._is_dead = False
 
     @property
     def model(self) -> Model:
@@ -116,7 +103,7 @@ class Voice(Conversant):
         assert self.ear is not None
         self.ear.in_turn = False
         await self._signal("ACTIVITY_END", at_ms)
-        words = self.quirks.words[self.n_turns % len(self.quirks.words)].split()
+        words = self.quirks.words.split()
         self.n_turns += 1
         if "inputAudioTranscription" in self.setup:
             for number, word in enumerate(words, start=1):
@@ -253,7 +240,7 @@ class Voice(Conversant):
         await self.tell({"serverContent": content})
 
     async def tell(self, message: Mapping[str, Any]) -> None:
-        if self._is_dead or self.ws.closed:
+        if self.ws.closed:
             return
         self.note(self.sent, message)
         await self.ws.send_bytes(json.dumps(message).encode())

@@ -14,13 +14,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from aiohttp import WSMsgType, web
+from fakes import far_end
 from fakes.ear import Ear
 from fakes.far_end import Conversant, FarEnd, Reply, Use, samples
 from fakes.loopback import serve_alone
@@ -48,32 +48,18 @@ REFUSALS = {
 
 
 @dataclass(frozen=True)
-class Quirks:
-    """How the server behaves, and where it goes wrong.
-
-    join_s: how long it takes from joining until the call has started. changes: what the call has in place of what was
-    asked for. greeting: what the agent says first, unless the user is to speak first. cues: see `Party`; methods of
-    `Leg`. refuses: the HTTP status of requests for a call, of the first `refused` ones; with a 429 it asks to wait
-    retry_after_s. slow_s: how long such a request takes. mute: it answers no turn. deaf: it finds no turns in
-    what it hears. think_s: from a turn's end to the answer. silence_ms: what ends a turn, unless the call says it.
-    late_chunks: chunks of 20 ms that still come after `playback_clear_buffer`. words: what the caller is taken to say.
+class Quirks(far_end.Quirks):
+    """Beside those of all: changes: what the call has in place of what was asked for. refuses: the HTTP status of
+    requests for a call, of the first `refused` ones; with a 429 it asks to wait retry_after_s. slow_s: how long such a
+    request takes. silence_ms: what ends a turn, unless the call says it.
     """
 
-    replies: Sequence[Reply] = (Reply(),)
-    greeting: Reply = Reply(1.0, "hello there")  # noqa: RUF009
-    cues: Mapping[int, str] = field(default_factory=dict)
-    join_s: float = 0.0
     changes: Mapping[str, Any] = field(default_factory=dict)
     refuses: int | None = None
     refused: int = 1_000_000
     retry_after_s: float = 3600
     slow_s: float = 0.0
-    mute: bool = False
-    deaf: bool = False
-    think_s: float = 0.2
     silence_ms: int = 500
-    late_chunks: int = 0
-    words: Sequence[str] = ("what is the time",)
 
 
 @dataclass
@@ -85,20 +71,16 @@ class Call:
     end_reason: str | None = None
 
 
-class UltravoxServer(FarEnd["Leg"]):
+class UltravoxServer(FarEnd["Leg", Quirks]):
     """The server. calls: those that were created, by their id. refused: why the others were not. n_asked: all."""
 
-    KEY: ClassVar[str] = "FakeUltr.avox0123456789abcdefghijklmnopqr"
+    usual = Quirks()
 
-    def __init__(self, quirks: Quirks | None = None, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(tls)
-        self.quirks = quirks or Quirks()
+    def __init__(self, quirks: Quirks | None = None) -> None:
+        super().__init__(quirks)
         self.calls: dict[str, Call] = {}
         self.refused: list[Mapping[str, Any]] = []
         self.n_asked = 0
-
-    def introduction(self) -> str:
-        return f"{super().introduction()} {self.KEY}"
 
     def routes(self) -> Sequence[web.RouteDef]:
         return [
@@ -170,7 +152,7 @@ class Leg(Conversant):
         self._waiting: dict[str, asyncio.Future[Mapping[str, Any]]] = {}
         self._is_protected = False
         self._rest = b""
-        self._ordinal = self._n_turns = 0
+        self._ordinal = 0
         self._words: list[str] = []
         self.state = "idle"
 
@@ -183,12 +165,12 @@ class Leg(Conversant):
         return default if told is None else round(1000 * _duration_s(told))
 
     async def run(self) -> None:
-        await asyncio.sleep(self.quirks.join_s)
+        await asyncio.sleep(self.quirks.ready_s)
         await self._tell("call_started", callId=self.request.match_info["id"])
         if "maxDuration" in self.call.body:
             self.begin(self._end_after(_duration_s(self.call.body["maxDuration"])))
         if self._agent_is_first:
-            self._speech = self.begin(self._speak(self.quirks.greeting))
+            self._speech = self.begin(self._speak(self.quirks.greeting or Reply(1.0, "hello there")))
         else:
             await self._state("listening")
         try:
@@ -244,8 +226,7 @@ class Leg(Conversant):
         if self._waiting:
             return
         await self._tell("user_stopped_speaking")
-        await self._transcribe("user", self.quirks.words[self._n_turns % len(self.quirks.words)])
-        self._n_turns += 1
+        await self._transcribe("user", self.quirks.words)
         await self.answer()
 
     async def answer(self) -> None:

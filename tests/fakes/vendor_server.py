@@ -61,10 +61,6 @@ class VendorServer(Loopback):
     def held(self) -> Sequence[WithErrors]:
         """The sessions that were begun."""
 
-    @abstractmethod
-    def model_names(self) -> Sequence[str]:
-        """What `GET …/models` lists."""
-
     def faults_of_its_own(self) -> Iterable[BaseException]:
         return (error for session in self.held() for error in session.errors)
 
@@ -99,12 +95,6 @@ class VendorServer(Loopback):
         shown = f"{given[:8]}{'*' * max(0, len(given) - 12)}{given[-4:]}"  # as the vendor echoes it
         told = f"Incorrect API key provided: {shown}. You can find your API key in your settings."
         return failure(401, Wrong("invalid_api_key", told if given else "Missing bearer authentication in header"))
-
-    async def list_models(self, request: web.Request) -> web.Response:
-        if refused := self.keeps_out(request):
-            return refused
-        named = {"object": "model", "created": 1_760_000_000, "owned_by": "system"}
-        return web.json_response({"object": "list", "data": [{"id": name, **named} for name in self.model_names()]})
 
 
 def refusal(faults: Faults) -> web.Response:

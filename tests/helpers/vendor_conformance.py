@@ -45,12 +45,13 @@ class VendorConformance(BurstConformance):
     holds, "" where the system has just finished. strange: cues, and what is told of them.
     """
 
-    server: type[FarEnd[Any]]
+    server: type[FarEnd[Any, Any]]
     quirks: Callable[..., Any]
     at: Callable[..., Any]
     rate_hz: int
     refuses: Any = None
     interrupts = "interrupt"
+    faster: float | None = None
     refusals: ClassVar[Sequence[tuple[Any, str, bool]]] = ()
     endings: ClassVar[Sequence[tuple[Mapping[int, str], str]]] = ()
     strange: ClassVar[Sequence[tuple[Mapping[int, str], Collection[str]]]] = ()
@@ -59,11 +60,6 @@ class VendorConformance(BurstConformance):
         for name, cases in {"refusal": self.refusals, "ending": self.endings, "odd": self.strange}.items():
             if name in metafunc.fixturenames:
                 metafunc.parametrize(name, cases, ids=[f"{case[0]}" for case in cases])
-
-    @pytest.fixture(autouse=True)
-    def secret(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(self.server, "KEY", SECRET)
-        monkeypatch.setenv(VARIABLE, SECRET)
 
     def behaving(self, behaviour: Behaviour) -> Any:
         """The quirks for it."""
@@ -75,7 +71,12 @@ class VendorConformance(BurstConformance):
             "hangs": {"ready_s": 60},
             "refuses": {"refuses": self.refuses},
             "closes": {"cues": {**answers, 1000: "abort"}},
-            "takes back": {"replies": [Reply(20)], "cues": {20: "answer", 300: self.interrupts}, "think_s": 0},
+            "takes back": {
+                "replies": [Reply(20)],
+                "cues": {20: "answer", 300: self.interrupts},
+                "think_s": 0,
+                **({} if self.faster is None else {"faster": self.faster}),
+            },
         }
         return self.quirks(deaf=True, **told[behaviour])
 
@@ -122,12 +123,7 @@ class VendorConformance(BurstConformance):
 
 
 class KeyedConformance(VendorConformance):
-    """What holds where there are keys, and a conversation is an exchange of turns. late_samples: of 48 kHz, in a chunk
-    that comes after an interruption.
-    """
-
-    late_samples: int
-    tolerance_ms = 25
+    """What holds where there are keys."""
 
     def test_a_wrong_key_and_none_are_told_apart(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with self.server() as server:
@@ -135,6 +131,16 @@ class KeyedConformance(VendorConformance):
             monkeypatch.setenv(VARIABLE, "some-other-key")
             told = f"key: the key in {VARIABLE} is not taken"
             assert_opening_fails(self.at(server), told, False, "some-other-key", probes=True)
+
+
+class TurnsConformance(KeyedConformance):
+    """What holds where the server says that it was interrupted. late_samples: in a chunk that comes after that, at
+    48 kHz. items: the names of two answers. tolerance_ms: a packet, and a tick.
+    """
+
+    late_samples: int
+    items = ("turn_1", "turn_2")
+    tolerance_ms = 25
 
     def test_a_call_with_an_interruption_lies_where_the_server_put_it(self, tmp_path: Path) -> None:
         replies = [Reply(3.0, "it is noon here in the office"), Reply(0.5, "very well")]
@@ -149,16 +155,16 @@ class KeyedConformance(VendorConformance):
         begin, heard = find(audio, leg.said[0], self.rate_hz)
         arrived_ms = of_kind(recording, "arrivals")[0]["at_us"][0] / 1000
         assert 0 <= begin / 48 - arrived_ms <= 10.1, "it is heard in the tick after it came"
-        assert begin / 48 == pytest.approx(to_session(500), abs=self.tolerance_ms), "a packet, and a tick"
+        assert begin / 48 == pytest.approx(to_session(500), abs=self.tolerance_ms)
         (cut,) = of_kind(recording, "interrupted")
         assert (begin + heard) / 48 == pytest.approx(to_session(1500), abs=self.tolerance_ms)
-        assert (cut["item"], cut["said_ms"]) == ("turn_1", pytest.approx(3000, abs=5))
+        assert (cut["item"], cut["said_ms"]) == (self.items[0], pytest.approx(3000, abs=5))
         assert cut["heard_ms"] == pytest.approx(heard / 48, abs=15)
         again, heard_again = find(audio, leg.said[1], self.rate_hz)
         assert not audio[begin + 48 * (cut["heard_ms"] + 1) : again].any()
         assert again / 48 == pytest.approx(to_session(1900), abs=self.tolerance_ms)
         assert heard_again == pytest.approx(24_000, abs=100)
-        assert [event["item"] for event in of_kind(recording, "item")] == ["turn_2"]
+        assert [event["item"] for event in of_kind(recording, "item")] == [self.items[1]]
         assert recording.measured("B")["late_samples"] == 2 * self.late_samples  # type: ignore[typeddict-item]
         assert recording.measured("B")["underruns"] == 0
         lines = [(line["text"], "cut" in line) for line in transcript(Reading(recording.path)) if line["side"] == "B"]

@@ -246,6 +246,7 @@ def test_garbage_harms_nothing(tmp_path: Path, key: None) -> None:
         recording = held(tmp_path / "call", speaks((10, 40), ticks=250), at(server))
     assert recording.outcome == DONE
     assert place_ms(tones(1, 3), recording) > 400
+    assert {"not an event", "response.surprise.delta"} <= {event["name"] for event in of_kind(recording, "event")}
 
 
 def test_the_session_is_what_was_asked_for(tmp_path: Path, key: None) -> None:

@@ -235,6 +235,7 @@ def test_garbage_harms_nothing(tmp_path: Path, key: None) -> None:
         recording = held(tmp_path / "call", speaks((10, 40), ticks=250), at(server))
     assert recording.outcome == DONE
     assert place_of(soxr.resample(tones(1, 3), 24_000, 48_000), said(recording))
+    assert {"not an event", "response.surprise.delta"} <= {event["name"] for event in of_kind(recording, "event")}
 
 
 @pytest.mark.parametrize(

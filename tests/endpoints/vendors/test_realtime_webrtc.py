@@ -160,6 +160,7 @@ def test_garbage_on_the_channel_harms_nothing(tmp_path: Path) -> None:
         recording = held(tmp_path / "call", speaks((10, 40), ticks=250), at(server))
     assert recording.outcome == DONE
     assert of_kind(recording, "event", "output_audio_buffer.stopped")
+    assert {"not an event", "response.surprise.delta"} <= {event["name"] for event in of_kind(recording, "event")}
 
 
 def test_only_the_vendors_server_gets_the_key() -> None:
