@@ -36,7 +36,7 @@ class LiveServer(VendorServer):
     model = MODELS[0]
 
     def __init__(self, plan: LivePlan | None = None, faults: Faults | None = None) -> None:
-        super().__init__("sk-fake-live-0123456789abcdef", "authorization", faults)
+        super().__init__("authorization", faults)
         self.plan = plan or LivePlan()
         self.sessions: list[LiveSession] = []
 

@@ -52,9 +52,7 @@ class RealtimeServer(VendorServer):
 
     def __init__(self, plan: Plan | None = None, dialect: str = "openai", faults: Faults | None = None) -> None:
         self.dialect = DIALECTS[dialect]
-        super().__init__(
-            f"sk-fake-{dialect}-0123456789abcdef" if self.dialect.header else "", self.dialect.header, faults
-        )
+        super().__init__(self.dialect.header, faults)
         self.plan = plan or Plan()
         self.variable = self.dialect.variable
         self.model = self.dialect.models[-1] if self.dialect.models else "local"

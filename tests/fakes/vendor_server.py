@@ -7,7 +7,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -42,11 +42,13 @@ class WithErrors(Protocol):
 
 
 class VendorServer(Loopback):
-    """key: lets in; "" for anybody. header: carries it. asked: all requests."""
+    """key: lets in; "" for anybody. header: carries it, if there is one. asked: all requests."""
 
-    def __init__(self, key: str, header: str, faults: Faults | None) -> None:
+    KEY: ClassVar[str] = "sk-fake-openai-0123456789abcdef"
+
+    def __init__(self, header: str, faults: Faults | None) -> None:
         super().__init__()
-        self.key, self.header, self.faults = key, header, faults or Faults()
+        self.key, self.header, self.faults = self.KEY if header else "", header, faults or Faults()
         self.asked: list[Asked] = []
 
     @property

@@ -41,6 +41,7 @@ class VendorConformance(BurstConformance):
     """server, quirks: the fake, and how it is told what to do. at: a party there, by `settings`, `key` and `timeout_s`.
 
     rate_hz: of what it says. refuses, interrupts: a quirk that turns callers away, and the cue of an interruption.
+    at_once: quirks with which all of an answer is sent at once.
     refusals: quirks, how the line begins, and whether it may go better another time. endings: cues, and what the reason
     holds, "" where the system has just finished. strange: cues, and what is told of them.
     """
@@ -51,15 +52,17 @@ class VendorConformance(BurstConformance):
     rate_hz: int
     refuses: Any = None
     interrupts = "interrupt"
-    faster: float | None = None
+    at_once: ClassVar[Mapping[str, Any]] = {"think_s": 0}
     refusals: ClassVar[Sequence[tuple[Any, str, bool]]] = ()
     endings: ClassVar[Sequence[tuple[Mapping[int, str], str]]] = ()
     strange: ClassVar[Sequence[tuple[Mapping[int, str], Collection[str]]]] = ()
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        for name, cases in {"refusal": self.refusals, "ending": self.endings, "odd": self.strange}.items():
+        if "refusal" in metafunc.fixturenames:
+            metafunc.parametrize("refusal", self.refusals, ids=[expected for _, expected, _ in self.refusals])
+        for name, cases in {"ending": self.endings, "odd": self.strange}.items():
             if name in metafunc.fixturenames:
-                metafunc.parametrize(name, cases, ids=[f"{case[0]}" for case in cases])
+                metafunc.parametrize(name, cases, ids=[str(cues) for cues, _ in cases])
 
     def behaving(self, behaviour: Behaviour) -> Any:
         """The quirks for it."""
@@ -71,12 +74,7 @@ class VendorConformance(BurstConformance):
             "hangs": {"ready_s": 60},
             "refuses": {"refuses": self.refuses},
             "closes": {"cues": {**answers, 1000: "abort"}},
-            "takes back": {
-                "replies": [Reply(20)],
-                "cues": {20: "answer", 300: self.interrupts},
-                "think_s": 0,
-                **({} if self.faster is None else {"faster": self.faster}),
-            },
+            "takes back": {"replies": [Reply(20)], "cues": {20: "answer", 300: self.interrupts}, **self.at_once},
         }
         return self.quirks(deaf=True, **told[behaviour])
 

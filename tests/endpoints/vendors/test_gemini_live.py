@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -46,7 +47,8 @@ def at(
 
 class TestGeminiLive(TurnsConformance):
     server, quirks, at = GeminiLiveServer, Quirks, staticmethod(at)
-    rate_hz, late_samples, refuses, faster = 24_000, 11_520, "region", 10_000
+    rate_hz, late_samples, refuses = 24_000, 11_520, "region"
+    at_once = MappingProxyType({"think_s": 0, "faster": 10_000})
     refusals = (
         (Quirks(refuses=401), f"key: the key in {VARIABLE} is not taken", False),
         (Quirks(refuses=429), "busy: ", True),

@@ -11,7 +11,7 @@ import pytest
 import soxr
 from fakes.realtime_server import Call, Faults, Pace, Plan, RealtimeServer, Reply, place_of, tones
 from fakes.worlds import Shop
-from helpers.conformance import SECRET, Behaviour, BurstConformance, asks_twice
+from helpers.conformance import Behaviour, BurstConformance, asks_twice
 from helpers.live_calls import DONE, held, of_kind, open_and_close, said, speaks
 from helpers.realtime_behaviours import behaving
 
@@ -30,22 +30,8 @@ def at(server: RealtimeServer, settings: str = "", timeout_s: float = 10) -> End
     return openai_realtime(f"{KINDS[server.dialect.name]}:{server.model}?{at_server}&{settings}", timeout_s)
 
 
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for dialect, variable in (
-        ("voice-live", "AZURE_VOICELIVE_API_KEY"),
-        ("qwen", "DASHSCOPE_API_KEY"),
-        ("stepfun", "STEPFUN_API_KEY"),
-    ):
-        monkeypatch.setenv(variable, f"sk-fake-{dialect}-0123456789abcdef")
-
-
 class TestRealtimeBeta(BurstConformance):
     speech = staticmethod(asks_twice)
-
-    @pytest.fixture(autouse=True)
-    def secret(self, monkeypatch: pytest.MonkeyPatch, keys: None) -> None:
-        monkeypatch.setenv("DASHSCOPE_API_KEY", SECRET)
 
     @contextmanager
     def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
