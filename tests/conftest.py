@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import datetime
+import inspect
 import ipaddress
 import os
 import signal
+import ssl
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -83,6 +85,18 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         return (yield from _explained(item))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test that is a coroutine is held on the loop of the network."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    from fdbcore.runtime.network import await_result
+
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    await_result(pyfuncitem.obj(**given), 300)
+    return True
+
+
 def _explained(item: pytest.Item) -> Generator[None, Any, Any]:
     if item.get_closest_marker("live") is None:
         return (yield)
@@ -125,3 +139,11 @@ def certificate(tmp_path: Path) -> Path:
     )
     path.write_bytes(made.public_bytes(serialization.Encoding.PEM) + secret)
     return path
+
+
+@pytest.fixture
+def tls(certificate: Path) -> ssl.SSLContext:
+    """A server's, with that certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context

@@ -21,7 +21,7 @@ from helpers.exec_scripts import script
 
 from fdbcore.clock import MonotonicClock, VirtualClock, now_ns
 from fdbcore.endpoints.exec import MOST_QUEUED_SAMPLES, command
-from fdbcore.errors import PartyError, SettingsError
+from fdbcore.errors import PartyError
 from fdbcore.measures.caveats import caveats
 from fdbcore.protocols import Endpoint
 from fdbcore.recording.files import AUDIO, EVENTS, TURNS
@@ -327,24 +327,6 @@ def test_settings_precede_the_command() -> None:
         "step_ms": 10,
         "timeout_s": 7,
     }
-
-
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
-        ("exec", "expected exec:COMMAND"),
-        ("exec:", "expected exec:COMMAND"),
-        ("exec:clocking=burst", "expected exec:COMMAND"),
-        ("exec:cat 'open", "No closing quotation"),
-        ("exec:clocking=realtime cat", "clocking: expected input or burst, got 'realtime'"),
-        ("exec:step_ms=15 cat", "step_ms: expected a multiple of 10"),
-        ("exec:step_ms=ten cat", "step_ms: expected a multiple of 10 from 10 to 1000, got 'ten'"),
-        ("exec:timeout_s=0 cat", "timeout_s: expected a whole number of at least 1"),
-    ],
-)
-def test_an_address_that_says_nothing(address: str, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
-        command(address)
 
 
 def test_in_lockstep_a_conversation_is_the_same_again(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import json
 import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import aiohttp
 import numpy as np
 import pytest
 from fakes.far_end import Reply, Use
-from fakes.gemini_live_server import REALTIME, SETUP, GeminiLiveServer
+from fakes.gemini_live_server import SETUP, GeminiLiveServer
 from fakes.gemini_live_voice import Quirks
 from fakes.model_server import NEEDS_GEMINI
 from fakes.realtime.plan import tones
@@ -32,7 +31,7 @@ THINKS_38 = "gemini-3.8-live-extended-thinking"
 PATH = "/ws/google.ai.generativelanguage.v1.GenerativeService.BidiGenerateContent"
 
 TIME = {"functionDeclarations": [{"name": "get_time", "description": "The time"}]}
-TOLD: dict[str, Any] = {"inputAudioTranscription": {}, "outputAudioTranscription": {"wordTimestamp": True}}
+TOLD: dict[str, Any] = {"inputAudioTranscription": {}, "outputAudioTranscription": {}}
 
 
 def quick(replies: Sequence[Reply], **more: Any) -> Quirks:
@@ -61,31 +60,28 @@ class Talk:
         self.got: list[dict[str, Any]] = []
         self.close_code: int | None = None
 
-    def hold(
+    async def hold(
         self,
         server: GeminiLiveServer,
         says: Iterable[Mapping[str, Any]],
         until: Callable[[dict[str, Any]], bool] = lambda message: False,
         answers: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]] = lambda message: (),
-        within_s: float = 10,
     ) -> Talk:
-        async def talk() -> None:
-            async with (
-                aiohttp.ClientSession() as session,
-                session.ws_connect(server.url("ws") + PATH, headers=self._headers) as ws,
-            ):
-                with suppress(ConnectionError):  # the server may close before it has heard all
-                    for message in (self._setup, *says):
-                        await ws.send_str(json.dumps(message))
-                async for received in ws:
-                    self.got.append(json.loads(received.data))
-                    for message in answers(self.got[-1]):
-                        await ws.send_str(json.dumps(message))
-                    if until(self.got[-1]):
-                        break
-                self.close_code = ws.close_code
-
-        asyncio.run(asyncio.wait_for(talk(), within_s))
+        async with (
+            asyncio.timeout(10),
+            aiohttp.ClientSession() as session,
+            session.ws_connect(server.url("ws") + PATH, headers=self._headers) as ws,
+        ):
+            with suppress(ConnectionError):  # the server may close before it has heard all
+                for message in (self._setup, *says):
+                    await ws.send_str(json.dumps(message))
+            async for received in ws:
+                self.got.append(json.loads(received.data))
+                for message in answers(self.got[-1]):
+                    await ws.send_str(json.dumps(message))
+                if until(self.got[-1]):
+                    break
+            self.close_code = ws.close_code
         return self
 
     @property
@@ -130,13 +126,12 @@ def test_fields_are_those_of_the_sdk(record_property: Callable[[str, object], No
     setup = {to_camel(name) for name in types.LiveClientSetup.model_fields}
     config = {to_camel(name) for name in types.LiveConnectConfig.model_fields}
     assert setup <= SETUP <= setup | config
-    assert {to_camel(name) for name in types.LiveClientRealtimeInput.model_fields} == REALTIME
 
 
-def test_a_turn() -> None:
-    quirks = quick([Reply(0.5, "it is noon here")], words=["what is the time"])
+async def test_a_turn() -> None:
+    quirks = quick([Reply(0.5, "it is noon here")])
     with GeminiLiveServer(quirks) as server:
-        talk = Talk(**TOLD, sessionResumption={}).hold(server, TURN, until=lambda m: "newHandle" in str(m))
+        talk = await Talk(**TOLD, sessionResumption={}).hold(server, TURN, until=lambda m: "newHandle" in str(m))
         party = server.parties[0]
     check_against_the_sdk(talk.got)
     assert talk.kinds == [
@@ -163,14 +158,8 @@ def test_a_turn() -> None:
     assert 0.45 < took_s < 1.5, "turn_complete comes when the audio would have been played"
     heard = [m["serverContent"]["inputTranscription"]["text"] for m in talk.got if "inputTranscription" in str(m)]
     assert "".join(heard) == " what is the time"
-    words = [
-        word
-        for m in talk.got
-        if "outputTranscription" in str(m)
-        for word in m["serverContent"]["outputTranscription"]["words"]
-    ]
-    assert [word["word"] for word in words] == ["it", "is", "noon", "here"]
-    assert (words[0]["startOffset"], words[-1]["endOffset"]) == ("0.000s", "0.500s")
+    words = [m["serverContent"]["outputTranscription"]["text"] for m in talk.got if "outputTranscription" in str(m)]
+    assert "".join(words) == " it is noon here"
     (usage,) = (m["usageMetadata"] for m in talk.got if "usageMetadata" in m)
     assert (usage["promptTokenCount"], usage["responseTokenCount"]) == (25, 12)
 
@@ -192,7 +181,7 @@ def test_a_turn() -> None:
         (Quirks(think_s=5), ["interrupted", "turnComplete"]),
     ],
 )
-def test_an_interruption(quirks: Quirks, order: list[str]) -> None:
+async def test_an_interruption(quirks: Quirks, order: list[str]) -> None:
     def barge_in(message: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
         before = "setupComplete" if quirks.think_s else order[order.index("interrupted") - 1]
         return [*(TURN if quirks.think_s else ()), audio(spoken(0.2))] if before in kinds_of(message) else ()
@@ -206,67 +195,23 @@ def test_an_interruption(quirks: Quirks, order: list[str]) -> None:
 
     with GeminiLiveServer(quirks) as server:
         last = order[-1]
-        talk = Talk().hold(
+        talk = await Talk().hold(
             server, () if quirks.think_s else TURN, until=lambda m: bool(barged) and last in kinds_of(m), answers=once
         )
     check_against_the_sdk(talk.got)
     assert [kind for kind in talk.kinds if kind not in ("setupComplete", "voiceActivity")] == order
 
 
-@pytest.mark.parametrize(
-    ("reason", "waits"), [("NEED_MORE_INPUT", True), ("RESPONSE_REJECTED", None), ("MALFORMED_FUNCTION_CALL", None)]
-)
-def test_turns_that_end_for_another_reason(reason: str, waits: bool | None) -> None:
-    with GeminiLiveServer(quick([Reply(0)], ends=reason, text_frames=True)) as server:
-        talk = Talk().hold(server, TURN, until=is_complete)
-    check_against_the_sdk(talk.got)
-    content = talk.got[-1]["serverContent"]
-    assert (content["turnCompleteReason"], content.get("waitingForInput")) == (reason, waits)
-
-
-def test_a_model_that_is_not_to_be_interrupted() -> None:
+async def test_a_model_that_is_not_to_be_interrupted() -> None:
     setup: dict[str, Any] = {"realtimeInputConfig": {"activityHandling": "NO_INTERRUPTION"}}
     with GeminiLiveServer(quick([Reply(0.3)])) as server:
-        talk = Talk(**setup).hold(server, [*TURN, audio(spoken(0.2))], until=is_complete)
+        talk = await Talk(**setup).hold(server, [*TURN, audio(spoken(0.2))], until=is_complete)
     assert "interrupted" not in talk.kinds
 
 
-def test_turns_of_the_client() -> None:
-    """What is said outside a window of activity is thrown away."""
-    setup: dict[str, Any] = {"realtimeInputConfig": {"automaticActivityDetection": {"disabled": True}}}
-    marks: list[dict[str, Any]] = [{"realtimeInput": {"activityStart": {}}}, {"realtimeInput": {"activityEnd": {}}}]
-    with GeminiLiveServer(quick([Reply(0.2)])) as server:
-        said = [audio(spoken(0.3)), marks[0], audio(spoken(0.5)), marks[1], audio(spoken(0.3))]
-        talk = Talk(**setup).hold(server, said, until=is_complete)
-        assert sum(map(len, server.parties[0].heard)) == 8000
-    assert talk.kinds[-3:] == ["modelTurn", "generationComplete", "turnComplete"]
-
-
-@pytest.mark.parametrize(
-    ("says", "setup"),
-    [
-        ([audio(spoken(0.4)), {"realtimeInput": {"audioStreamEnd": True}}], {}),
-        ([{"realtimeInput": {"text": "hello"}}], {}),
-        ([{"clientContent": {"turns": [{"role": "user", "parts": [{"text": "hi"}]}], "turnComplete": True}}], {}),
-        (
-            [
-                {"clientContent": {"turns": [{"role": "model", "parts": [{"text": "hi"}]}], "turnComplete": True}},
-                {"contextUpdate": {"systemInstruction": {"parts": [{"text": "be short"}]}}},
-                *TURN,
-            ],
-            {"historyConfig": {"initialHistoryInClientContent": True}},
-        ),
-    ],
-)
-def test_other_ways_to_a_turn(says: list[dict[str, Any]], setup: dict[str, Any]) -> None:
-    with GeminiLiveServer(quick([Reply(0.2)])) as server:
-        talk = Talk(**setup).hold(server, says, until=is_complete)
-    assert len(sent_audio(talk.got)) == 4800
-
-
-def results(message: dict[str, Any], **more: object) -> list[Mapping[str, Any]]:
+def results(message: dict[str, Any]) -> list[Mapping[str, Any]]:
     calls = message.get("toolCall", {}).get("functionCalls", ())
-    told = [{"id": call["id"], "name": call["name"], "response": {"output": "12:00"}, **more} for call in calls]
+    told = [{"id": call["id"], "name": call["name"], "response": {"output": "12:00"}} for call in calls]
     return [{"toolResponse": {"functionResponses": told}}] if told else []
 
 
@@ -281,9 +226,9 @@ def results(message: dict[str, Any], **more: object) -> list[Mapping[str, Any]]:
         (THINKS_38, None, False),
     ],
 )
-def test_tools_stop_the_conversation_or_not(model: str, behavior: str | None, blocks: bool) -> None:
+async def test_tools_stop_the_conversation_or_not(model: str, behavior: str | None, blocks: bool) -> None:
     declared = {**TIME["functionDeclarations"][0]} | ({"behavior": behavior} if behavior else {})
-    reply = Reply(0.2, uses=[Use("get_time", {"city_name": "Oslo"})], filler_s=0.1)
+    reply = Reply(0.2, uses=[Use("get_time", {"city_name": "Oslo"})])
     setup: dict[str, Any] = {"tools": [{"functionDeclarations": [declared]}], "sessionResumption": {}}
     if model == THINKS_38:
         setup["generationConfig"] = {"thinkingConfig": {"thinkingLevel": "LOW"}}
@@ -294,7 +239,7 @@ def test_tools_stop_the_conversation_or_not(model: str, behavior: str | None, bl
         return results(message)
 
     with GeminiLiveServer(quick([reply])) as server:
-        talk = Talk(model, **setup).hold(
+        talk = await Talk(model, **setup).hold(
             server, TURN, until=lambda m: len(complete) == (1 if blocks else 2), answers=answers
         )
     check_against_the_sdk(talk.got)
@@ -304,51 +249,15 @@ def test_tools_stop_the_conversation_or_not(model: str, behavior: str | None, bl
     if blocks:
         assert np.array_equal(spoke, tones(0.2, 0, 24_000))
     else:
-        assert np.array_equal(spoke, np.concatenate([tones(0.1, 0, 24_000), tones(0.2, 1, 24_000)]))
+        assert np.array_equal(spoke, tones(0.2, 1, 24_000)), "beside it, at first without a word"
     statuses = [m["serverContent"].get("interactionStatus") for m in complete]
     assert statuses == (["IN_PROGRESS", "IDLE"] if model == THINKS_38 else [None] * len(complete))
 
 
-@pytest.mark.parametrize(("scheduling", "interrupts"), [("INTERRUPT", True), ("WHEN_IDLE", False)])
-def test_when_the_result_of_a_tool_is_spoken(scheduling: str, interrupts: bool) -> None:
-    reply = Reply(0.2, uses=[Use("get_time")], filler_s=0.6)
-    seen: list[dict[str, Any]] = []
-
-    def answers(message: dict[str, Any]) -> Iterable[Mapping[str, Any]]:
-        seen.extend([message] if is_complete(message) else ())
-        return results(message, scheduling=scheduling)
-
-    with GeminiLiveServer(Quirks([reply], think_s=0, faster=1)) as server:
-        talk = Talk(tools=[TIME]).hold(
-            server,
-            TURN,
-            until=lambda m: len(seen) == 2,
-            answers=answers,
-        )
-    assert ("interrupted" in talk.kinds) == interrupts
-
-
-def results_and_silence(more: Mapping[str, object], message: dict[str, Any]) -> list[Mapping[str, Any]]:
-    return [*results(message, **more), *([audio(np.zeros(16_000, np.int16))] if is_complete(message) else ())]
-
-
-def test_a_silent_result_and_one_to_be_continued_call_forth_nothing() -> None:
-    told: list[dict[str, object]] = [{"scheduling": "SILENT"}, {"willContinue": True}]
-    for more in told:
-        reply = Reply(0.2, uses=[Use("get_time")])
-        with GeminiLiveServer(quick([reply], cues={1500: "fail"})) as server:
-            talk = Talk(tools=[TIME]).hold(
-                server,
-                TURN,
-                answers=partial(results_and_silence, more),
-            )
-        assert "modelTurn" not in talk.kinds
-
-
-def test_a_barge_in_cancels_the_tools_that_run() -> None:
+async def test_a_barge_in_cancels_the_tools_that_run() -> None:
     reply = Reply(0.2, uses=[Use("get_time"), Use("get_time")])
     with GeminiLiveServer(quick([reply])) as server:
-        talk = Talk(FLASH_31, tools=[TIME]).hold(
+        talk = await Talk(FLASH_31, tools=[TIME]).hold(
             server, TURN, until=is_complete, answers=lambda m: [audio(spoken(0.2))] if "toolCall" in m else ()
         )
     check_against_the_sdk(talk.got)
@@ -357,14 +266,16 @@ def test_a_barge_in_cancels_the_tools_that_run() -> None:
     assert next(m for m in talk.got if "toolCallCancellation" in m) == {"toolCallCancellation": {"ids": ids}}
 
 
-def test_going_away_and_coming_back() -> None:
+async def test_going_away_and_coming_back() -> None:
     """The session that goes on is the same: its next voice is another one. A handle works only once it is free."""
     with GeminiLiveServer(quick([Reply(0.2)], cues={1500: "go_away", 1600: "deadline"})) as server:
         more = [audio(np.zeros(16_000, np.int16))]
-        first = Talk(sessionResumption={}).hold(server, TURN, answers=lambda m: more if "newHandle" in str(m) else ())
+        first = await Talk(sessionResumption={}).hold(
+            server, TURN, answers=lambda m: more if "newHandle" in str(m) else ()
+        )
         (handle,) = (m["sessionResumptionUpdate"]["newHandle"] for m in first.got if "newHandle" in str(m))
-        again = Talk(sessionResumption={"handle": handle}).hold(server, TURN, until=is_complete)
-        lost = Talk(sessionResumption={"handle": "no such"}).hold(server, ())
+        again = await Talk(sessionResumption={"handle": handle}).hold(server, TURN, until=is_complete)
+        lost = await Talk(sessionResumption={"handle": "no such"}).hold(server, ())
     check_against_the_sdk(first.got)
     assert first.got[-1] == {"goAway": {"timeLeft": "50s"}}
     assert first.close_code == 1011
@@ -388,65 +299,14 @@ def test_going_away_and_coming_back() -> None:
         (Talk(), [{"realtimeInput": {"sound": {}}}], 1007),
         (Talk(), [{"realtimeInput": {"audio": {"mimeType": "audio/ogg", "data": ""}}}], 1007),
         (Talk(), [{"realtimeInput": {"audio": {"mimeType": "audio/pcm;rate=16000", "data": "AAAA"}}}], 1007),
-        (Talk(), [{"realtimeInput": {"mediaChunks": [TURN[0]["realtime_input"]["audio"]]}}], 1007),
-        (Talk(), [{"realtimeInput": {"activityStart": {}}}], 1007),
-        (Talk(), [{"clientContent": {"turns": [{"parts": [{"text": "hi"}]}], "turnComplete": True}}], 1007),
         (Talk(), [{"toolResponse": {"functionResponses": [{"name": "f", "response": {}}]}}], 1007),
         (Talk(), [{"toolResponse": {"functionResponses": [{"id": "x", "name": "f", "response": {}}]}}], 1008),
     ],
 )
-def test_what_the_vendor_refuses(talk: Talk, says: Iterable[Mapping[str, Any]], code: int) -> None:
+async def test_what_the_vendor_refuses(talk: Talk, says: Iterable[Mapping[str, Any]], code: int) -> None:
     with GeminiLiveServer() as server:
-        talk.hold(server, says)
+        await talk.hold(server, says)
     assert talk.close_code == code
-
-
-@pytest.mark.parametrize(
-    ("quirks", "code"),
-    [
-        (Quirks(refuses="key expired"), 1007),
-        (Quirks(refuses="quota"), 1011),
-        (Quirks(refuses="region"), 1007),
-        (Quirks(refuses="busy"), 1011),
-        (Quirks(cues={300: "fail"}), 1011),
-        (Quirks(cues={300: "exhaust"}), 1011),
-        (Quirks(cues={300: "overflow"}), 1007),
-        (Quirks(cues={300: "abort"}), 1006),
-        (Quirks(cues={10: "answer", 300: "interrupt", 900: "deadline"}, think_s=0, deaf=True), 1011),
-    ],
-)
-def test_faults_that_close(quirks: Quirks, code: int) -> None:
-    with GeminiLiveServer(quirks) as server:
-        talk = Talk().hold(server, TURN)
-    check_against_the_sdk(talk.got)
-    assert talk.close_code == code
-
-
-def test_an_http_status_in_place_of_a_session() -> None:
-    with GeminiLiveServer(Quirks(refuses=429)) as server, pytest.raises(aiohttp.WSServerHandshakeError, match="429"):
-        Talk().hold(server, ())
-
-
-@pytest.mark.parametrize(
-    ("quirks", "n_messages"),
-    [(Quirks(refuses="no answer"), 0), (Quirks(mute=True), 3), (Quirks(cues={10: "die"}), 1)],
-)
-def test_a_server_that_does_not_answer(quirks: Quirks, n_messages: int) -> None:
-    talk = Talk()
-    with GeminiLiveServer(quirks) as server, pytest.raises(TimeoutError):
-        talk.hold(server, TURN, within_s=0.5)
-    assert len(talk.got) == n_messages
-
-
-def test_messages_that_nobody_knows() -> None:
-    cues = {100: "send_unknown", 200: "send_half_a_sample", 900: "fail"}
-    with GeminiLiveServer(Quirks(cues=cues, mute=True)) as server:
-        talk = Talk().hold(server, TURN)
-    assert {"serverContent": {"modelMood": {"calm": 0.5}}, "weather": {"celsius": 21}} in talk.got
-    (odd,) = (m["serverContent"]["modelTurn"]["parts"][0] for m in talk.got if "modelTurn" in str(m))
-    assert len(base64.b64decode(odd["inlineData"]["data"])) == 3
-    with GeminiLiveServer(Quirks(cues={100: "send_garbage"})) as server, pytest.raises(UnicodeDecodeError):
-        Talk().hold(server, TURN)
 
 
 def client(server: GeminiLiveServer, certificate: Path) -> Any:
@@ -458,12 +318,10 @@ def client(server: GeminiLiveServer, certificate: Path) -> Any:
     return genai.Client(api_key=GeminiLiveServer.KEY, http_options=options)
 
 
-def test_the_client_of_the_vendor_talks_to_it(certificate: Path) -> None:
+def test_the_client_of_the_vendor_talks_to_it(certificate: Path, tls: ssl.SSLContext) -> None:
     """Two turns, the second one with a tool, over TLS as this client insists."""
     from google.genai import types
 
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate)
     replies = [Reply(0.3, "hello to you"), Reply(0.2, "it is noon", uses=[Use("get_time", {"zone": "UTC"})])]
     said: list[list[types.LiveServerMessage]] = []
 
@@ -519,11 +377,10 @@ def test_the_client_of_the_vendor_talks_to_it(certificate: Path) -> None:
         (Quirks(refuses="region"), LIVE_38, 1007),
     ],
 )
-def test_the_client_of_the_vendor_names_its_refusals(certificate: Path, quirks: Quirks, model: str, code: int) -> None:
+def test_the_client_of_the_vendor_names_its_refusals(
+    certificate: Path, tls: ssl.SSLContext, quirks: Quirks, model: str, code: int
+) -> None:
     from google.genai.errors import APIError
-
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate)
 
     async def connect(server: GeminiLiveServer) -> None:
         async with client(server, certificate).aio.live.connect(model=model):

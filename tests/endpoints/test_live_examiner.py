@@ -20,7 +20,7 @@ from fakes.parties import Caller
 from fakes.realtime_server import Call, Pace, Plan, RealtimeServer, Reply, place_of, tones
 from fakes.ultravox_server import Quirks as UltravoxQuirks
 from fakes.ultravox_server import UltravoxServer
-from helpers.examiners import Answerer
+from helpers.examiners import Answerer, Told
 from msgspec import structs, to_builtins
 from scipy.io import wavfile
 
@@ -54,7 +54,7 @@ def openai(server: RealtimeServer, kind: str = "openai-realtime") -> str:
     return f"{kind}:{server.model}?{account}&silence_duration_ms=200"
 
 
-class Held:
+class Held(Told):
     """A call of an examiner, played by the party at the address `actor`, with `system`."""
 
     def __init__(
@@ -75,9 +75,6 @@ class Held:
         self.recording: Recording = converse(party, system, folder / "call", settings, {}, Event())
         self.events = [each for each in self.recording.events if each["side"] == "A"]
 
-    def of(self, kind: str, **fields: object) -> list[dict[str, Any]]:
-        return [each for each in self.events if each["kind"] == kind and fields.items() <= each.items()]
-
     @property
     def audio(self) -> Pcm:
         """What the examiner said, int16 (n,) at 48 kHz."""
@@ -92,7 +89,7 @@ class Held:
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-fake-openai-0123456789abcdef")
+    monkeypatch.setenv("OPENAI_API_KEY", RealtimeServer.KEY)
 
 
 @pytest.mark.live
@@ -278,7 +275,7 @@ def test_speech_models_of_other_vendors_play_it_too(
     assert held.recording.outcome == {"kind": "done", "side": None, "reason": None}
     says = [(each["what"], each.get("goal"), each["cue"]) for each in held.of("examiner_says")]
     assert says == [("goal", 1, "opening"), ("goal", 2, "answered"), ("closing", None, "answered")]
-    assert [each["verdict"] for each in held.of("examiner_goal")] == ["met", "met"]
+    assert held.verdicts == ["met", "met"]
     assert [each["text"] for each in held.of("transcript", of="self")] == ["first wish", "second wish", CLOSING]
     assert any("the call has begun" in each for each in asked)
 
@@ -321,7 +318,7 @@ def test_a_vendor_that_has_a_message_for_it_says_the_texts_word_for_word(
     says = [(each["what"], each.get("goal"), each["cue"]) for each in held.of("examiner_says")]
     assert says == [("goal", 1, "opening"), ("goal", 2, "answered"), ("closing", None, "answered")]
     assert [each["text"] for each in held.of("transcript", of="self")] == [SAYINGS[0][0], SAYINGS[1][0], CLOSING]
-    assert [each["verdict"] for each in held.of("examiner_goal")] == ["met", "met"]
+    assert held.verdicts == ["met", "met"]
     assert all(each["said_ms"] == each["of_ms"] for each in held.of("examiner_said"))
     assert held.recording.meta["parties"]["A"]["actor"].startswith(f"verbatim:{kind}:")
 
@@ -406,7 +403,7 @@ def test_wrong_reports_are_told_and_change_nothing(tmp_path: Path) -> None:
         items = [each["item"] for each in server.sessions[0].events("conversation.item.create")]
     results = [json.loads(each["output"]) for each in items if each["type"] == "function_call_output"]
     assert [each["error"].split()[0] for each in results] == ["Goal", "expected", "expected", "Only"]
-    assert [each["verdict"] for each in held.of("examiner_goal")] == ["unmet", "not reached"]
+    assert held.verdicts == ["unmet", "not reached"]
 
 
 @pytest.mark.live

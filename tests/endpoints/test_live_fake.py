@@ -5,21 +5,20 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 from fakes.live.checks import client_events
-from fakes.live_server import RATE_HZ, Call, Faults, LivePlan, LiveServer, Reply, Wave, place_of, tones
+from fakes.live_server import RATE_HZ, Call, LivePlan, LiveServer, Reply, Wave, place_of, tones
 from fakes.realtime.checks import check, literal
 from helpers.realtime_talk import Connection
 from openai import AsyncOpenAI
 from openai.types.live import ServerEvent
 from openai.types.responses import ResponseStreamEvent
 from pydantic import BaseModel
-from websockets.exceptions import InvalidStatus
 
 TYPES: dict[str, type[BaseModel]] = {literal(kind, "type"): kind for kind in get_args(get_args(ServerEvent)[0])}
 INNER: dict[str, type[BaseModel]] = {literal(kind, "type"): kind for kind in get_args(get_args(ResponseStreamEvent)[0])}
@@ -81,25 +80,21 @@ async def talking(server: LiveServer, attached_to: str | None = None, key: str |
                 task.cancel()
 
 
-def hold(server: LiveServer, script: Callable[[Talk], Awaitable[None]]) -> Talk:
-    async def run() -> Talk:
-        async with talking(server) as talk:
-            await script(talk)
-        return talk
-
+@asynccontextmanager
+async def conversing(server: LiveServer) -> AsyncIterator[Talk]:
     with server:
-        return asyncio.run(run())
+        async with talking(server) as talk:
+            yield talk
 
 
 @pytest.mark.live
-def test_audio_flows_both_ways_in_real_time_and_each_piece_has_its_time_beside_it() -> None:
+async def test_audio_flows_both_ways_in_real_time_and_each_piece_has_its_time_beside_it() -> None:
     said = tones(0.75, 5)
     server = LiveServer(
         LivePlan([Reply("Good day to you.", said)], heard=["A table please."], reply_ms=300, usage_s=1.0)
     )
     watched: list[Talk] = []
-
-    async def script(talk: Talk) -> None:
+    async with conversing(server) as talk:
         session = (await talk.begin(instructions="Be brief."))["session"]
         async with talking(server, session["id"]) as watcher:
             watched.append(watcher)
@@ -107,8 +102,6 @@ def test_audio_flows_both_ways_in_real_time_and_each_piece_has_its_time_beside_i
             await talk.client.session.close()
             await talk.until("session.closed")
             await watcher.until("session.closed")
-
-    talk = hold(server, script)
     session, heard, begun_ms = server.sessions[0], talk.heard, server.sessions[0].mouth.said[0].start_ms
     place = place_of(said, heard)
     assert place == begun_ms * 24
@@ -141,18 +134,15 @@ def test_audio_flows_both_ways_in_real_time_and_each_piece_has_its_time_beside_i
 
 
 @pytest.mark.live
-def test_it_yields_to_speech_and_loses_frames_where_it_is_planned() -> None:
+async def test_it_yields_to_speech_and_loses_frames_where_it_is_planned() -> None:
     replies = [Reply("one two three four five six seven eight nine ten")]
     server = LiveServer(LivePlan(replies, greets=True, yield_ms=150, dropped={5, 6}))
     watched: list[Talk] = []
-
-    async def script(talk: Talk) -> None:
+    async with conversing(server) as talk:
         session = (await talk.begin())["session"]
         async with talking(server, session["id"]) as watcher:
             watched.append(watcher)
             await talk.say(silence(1.0), tones(0.4, 3), silence(0.3))
-
-    talk = hold(server, script)
     begun_ms = server.sessions[0].mouth.said[0].start_ms
     loud = np.abs(talk.heard.reshape(-1, 2400).astype(int)).max(axis=1) > 1000
     fell_silent_ms = 100 * (int(np.flatnonzero(loud)[-1]) + 1 + 2)  # two frames were lost
@@ -166,20 +156,16 @@ def test_it_yields_to_speech_and_loses_frames_where_it_is_planned() -> None:
     assert not {500, 600} & {*starts}
 
 
-def test_the_vendors_own_backend_calls_tools_and_waits_for_their_results() -> None:
+async def test_the_vendors_own_backend_calls_tools_and_waits_for_their_results() -> None:
     calls = [Call("book", {"name": "Ada", "people": 4}, "call_1"), Call("look", "{broken", "call_2")]
-
-    async def script(talk: Talk) -> None:
+    server = LiveServer(LivePlan([Reply("One.", calls=calls), Reply("It is booked.")], greets=True))
+    async with conversing(server) as talk:
         await talk.begin(delegation={"type": "responses", "responses": TOOLS})
         for _ in calls:
             while (await talk.until("response.event"))["event"].get("item", {}).get("type") != "function_call":
                 pass
         while (await talk.until("response.event"))["event"]["type"] != "response.completed":
             pass
-        change = {"type": "responses", "responses": {"instructions": "Ask back."}}
-        await talk.client.session.update(session={"delegation": change})
-        backend = (await talk.until("session.updated"))["session"]["delegation"]["responses"]
-        assert backend == TOOLS | {"instructions": "Ask back."}
         await talk.client.response.create(event_id="early")
         await talk.until("error")
         for call_id in ("call_2", "call_1", "call_3"):
@@ -188,9 +174,6 @@ def test_the_vendors_own_backend_calls_tools_and_waits_for_their_results() -> No
         await talk.until("error")
         await talk.client.response.create()
         await talk.until("session.output_transcript.delta")
-
-    server = LiveServer(LivePlan([Reply("One.", calls=calls), Reply("It is booked.")], greets=True))
-    talk = hold(server, script)
     created = talk.all("session.delegation.created")[0]
     assert created["delegation"]["target"] == "responses"
     assert created["offset_ms"] == pytest.approx(server.sessions[0].mouth.said[0].start_ms + 300, abs=100)
@@ -205,27 +188,6 @@ def test_the_vendors_own_backend_calls_tools_and_waits_for_their_results() -> No
     assert set(server.sessions[0].backend.results) == {"call_1", "call_2"}
 
 
-@pytest.mark.live
-def test_what_is_handed_to_the_client_is_told_when_it_is_done() -> None:
-    async def script(talk: Talk) -> None:
-        await talk.begin()
-        delegation = (await talk.until("session.delegation.created"))["delegation"]
-        assert (delegation["target"], "response_id" in delegation) == ("client", False)
-        await talk.client.session.thinking.append(content="Looking.", delegation_id=delegation["id"])
-        appended = await talk.until("session.thinking.appended")
-        await talk.client.session.commentary.append(content="Booked.", delegation_id=delegation["id"], event_id="c")
-        assert (await talk.until("session.commentary.appended"))["client_event_id"] == "c"
-        told = await talk.until("session.output_transcript.delta")
-        assert told["delta"] == "Booked."
-        assert told["start_ms"] - appended["start_ms"] == pytest.approx(800, abs=200)
-        await talk.client.session.commentary.append(content="x", delegation_id="dlg_other")
-        assert (await talk.until("error"))["error"]["code"] == "invalid_delegation_id"
-        await talk.client.response.create()
-        assert (await talk.until("error"))["error"]["code"] == "invalid_delegation_type"
-
-    hold(LiveServer(LivePlan([Reply("One.", calls=[Call("task")])], greets=True, reply_ms=100)), script)
-
-
 STARTS: list[tuple[dict[str, Any], str, str]] = [
     ({"voice": "marin"}, "unknown_parameter", "session.voice"),
     ({"audio": {"input": {}}}, "unknown_parameter", "session.audio.input"),
@@ -235,8 +197,9 @@ STARTS: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-def test_it_is_strict() -> None:
-    async def script(talk: Talk) -> None:
+async def test_it_is_strict() -> None:
+    async with conversing(LiveServer()) as talk:
+
         async def refused(event: dict[str, Any]) -> dict[str, Any]:
             await talk.client._connection.send(json.dumps(event))
             error: dict[str, Any] = (await talk.until("error"))["error"]
@@ -250,138 +213,40 @@ def test_it_is_strict() -> None:
             assert (error["code"], error["param"], error["client_event_id"]) == (code, param, "mine")
         await talk.begin()
         unknown = await refused({"type": "input_audio_buffer.commit"})
-        assert all(f"'{name}'" in unknown["message"] for name in client_events(attached=False))
-        append = {"type": "session.thinking.append", "content": "x"}
-        assert (await refused(append))["param"] == "delegation_id"
-        assert (await refused(append | {"delegation_id": None, "event_id": None}))["param"] == "event_id"
+        assert all(f"'{name}'" in unknown["message"] for name in client_events())
+        assert (await refused({"type": "session.close", "event_id": None}))["param"] == "event_id"
         again = {"type": "session.start", "session": {"model": "gpt-live-1"}}
         assert (await refused(again))["code"] == "session_already_started"
-        other = {"type": "session.update", "session": {"delegation": {"type": "responses"}}}
-        assert (await refused(other))["code"] == "invalid_delegation_type"
-        delegation = {"type": "client", "acknowledgement_delay_ms": 500}
-        await talk.client.session.update(session={"delegation": delegation})
-        assert (await talk.until("session.updated"))["session"]["delegation"] == delegation
-
-    hold(LiveServer(), script)
+        assert (await refused({"type": "response.create"}))["code"] == "invalid_delegation_type"
 
 
 @pytest.mark.parametrize("rate_hz", [16_000, 8_000])
-def test_other_formats_have_frames_of_the_same_time(rate_hz: int) -> None:
+async def test_other_formats_have_frames_of_the_same_time(rate_hz: int) -> None:
     sound = {"type": "audio/pcm" if rate_hz == 16_000 else "audio/pcmu", "rate": rate_hz}
-
-    async def script(talk: Talk) -> None:
+    async with conversing(LiveServer(LivePlan([Reply("One.")], greets=True, reply_ms=0))) as talk:
         await talk.begin(audio={"format": sound})
         for _ in range(12):
             await talk.until(SOUND)
-
-    talk = hold(LiveServer(LivePlan([Reply("One.")], greets=True, reply_ms=0)), script)
     data = [base64.b64decode(event["delta"]) for event in talk.all(SOUND)]
     assert {len(each) for each in data} == {3200 if rate_hz == 16_000 else 800}
     assert set(data[10]) == ({0} if rate_hz == 16_000 else {0xFF})
 
 
-def test_a_fixture_is_played_while_nothing_is_heard_and_mute_is_acknowledged() -> None:
-    line = tones(0.5, 9)
-
-    async def script(talk: Talk) -> None:
-        await talk.begin()
-        await talk.client.session.input_audio.mute(event_id="m")
-        assert (await talk.until("session.input_audio.muted"))["client_event_id"] == "m"
-        await talk.client.session.input_audio.unmute()
-        await talk.until("session.input_audio.unmuted")
-        audio = base64.b64encode(line.astype("<i2").tobytes()).decode()
-        await talk.client.session.output_audio.fixture.play(audio=audio, event_id="f")
-        await talk.until("session.output_audio.fixture.playing")
-        await talk.client.session.commentary.append(content="x", delegation_id=None)
-        assert (await talk.until("error"))["error"]["code"] == "fixture_active"
-        await talk.say(tones(0.3, 1))
-        assert (await talk.until("session.output_audio.fixture.played"))["client_event_id"] == "f"
-        await talk.say(silence(0.6))
-
-    server = LiveServer()
-    talk = hold(server, script)
-    place = place_of(line, talk.heard)
-    np.testing.assert_array_equal(talk.heard[place : place + len(line)], line)
-    assert "session.input_transcript.delta" not in talk.types  # what was said meanwhile was dropped
-
-
-@pytest.mark.parametrize(
-    ("plan", "faults", "reason"),
-    [(LivePlan(ends_ms=300), Faults(), "content"), (LivePlan(), Faults(cap_s=0.3), "expired")],
-)
-def test_it_ends_a_session_itself(plan: LivePlan, faults: Faults, reason: str) -> None:
-    async def script(talk: Talk) -> None:
-        session = (await talk.begin())["session"]
-        closed = await talk.until("session.closed")
-        assert (closed["reason"], closed["usage"]) == (reason, {"seconds": 0.3})
-        assert closed["session"]["id"] == session["id"]
-
-    server = LiveServer(plan, faults)
-    hold(server, script)
-    assert server.sessions[0].ended == reason
-
-
-def test_what_it_is_saying_is_said_to_its_end_before_it_closes() -> None:
+async def test_what_it_is_saying_is_said_to_its_end_before_it_closes() -> None:
     said = tones(0.6, 4)
-
-    async def script(talk: Talk) -> None:
+    async with conversing(LiveServer(LivePlan([Reply("two words", said)], greets=True, reply_ms=0))) as talk:
         await talk.begin()
         for _ in range(2):
             await talk.until(SOUND)
         await talk.client.session.close()
         await talk.until("session.closed")
-
-    talk = hold(LiveServer(LivePlan([Reply("two words", said)], greets=True, reply_ms=0)), script)
     np.testing.assert_array_equal(talk.heard[: len(said)], said)
 
 
-def test_who_is_attached_learns_that_the_session_was_lost() -> None:
-    server = LiveServer()
-
-    async def run() -> None:
-        async with talking(server) as talk:
-            session = (await talk.begin())["session"]
-            async with talking(server, session["id"]) as watcher:
-                await watcher.until(SOUND)
-                await talk.client.close()
-                assert (await watcher.until("session.closed"))["reason"] == "connection_lost"
-
-    with server:
-        asyncio.run(run())
-
-
-@pytest.mark.parametrize("code", [1006, 1011])
-def test_it_breaks_off_in_the_middle_of_a_sentence(code: int) -> None:
-    async def script(talk: Talk) -> None:
-        await talk.begin()
-        end = await talk.ended()
-        assert (end.rcvd.code if end.rcvd else 1006) == code
-
-    plan = LivePlan([Reply("one two three", cut_at_ms=300, cut_by=code)], greets=True, reply_ms=0)
-    talk = hold(LiveServer(plan), script)
-    assert talk.events[-1]["type"] == SOUND
-
-
-def test_faults_at_the_beginning() -> None:
-    async def refused() -> None:
-        with LiveServer(faults=Faults(http_status=429, retry_after_s=2)) as server:
-            with pytest.raises(InvalidStatus) as raised:
-                async with talking(server):
-                    pass
-            assert raised.value.response.headers["Retry-After"] == "2"
-        with LiveServer() as server, pytest.raises(InvalidStatus, match="401"):
-            async with talking(server, key="sk-wrong"):
-                pass
-        with LiveServer(faults=Faults(at_once="credit_balance_exhausted")) as server:
-            async with talking(server) as talk:
-                assert (await talk.begin())["error"]["code"] == "credit_balance_exhausted"
-        with LiveServer(faults=Faults(mute={"greeting"})) as server:
-            async with talking(server) as talk:
-                await talk.client.session.start(session={"model": "gpt-live-1"})
-                await asyncio.sleep(0.2)
-                assert talk.events == []
-        with LiveServer() as server:
-            async with AsyncOpenAI(api_key=server.key, base_url=server.base_url) as client:
-                assert "gpt-live-1" in [model.id async for model in client.models.list()]
-
-    asyncio.run(refused())
+async def test_who_is_attached_learns_that_the_session_was_lost() -> None:
+    async with conversing(server := LiveServer()) as talk:
+        session = (await talk.begin())["session"]
+        async with talking(server, session["id"]) as watcher:
+            await watcher.until(SOUND)
+            await talk.client.close()
+            assert (await watcher.until("session.closed"))["reason"] == "connection_lost"

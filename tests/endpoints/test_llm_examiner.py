@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 from fakes.fake_chat import KEY, FakeChat, Turn
 from fakes.fake_speech import FakeSpeech
-from helpers.examiners import Answerer, Stepped, answers, never
+from helpers.examiners import Answerer, Stepped, Told, answers, never
 from msgspec import structs, to_builtins
 
 from fdbcore.endpoints.examiner import llm_prompt, thought
@@ -92,15 +92,12 @@ class Servers:
         return text
 
 
-class Held:
+class Held(Told):
     """A call that was held."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.events = [each for each in recording.events if each["side"] == "A"]
-
-    def of(self, kind: str, **fields: object) -> list[dict[str, Any]]:
-        return [each for each in self.events if each["kind"] == kind and fields.items() <= each.items()]
 
 
 @pytest.fixture
@@ -336,7 +333,7 @@ def test_it_thinks_while_it_waits(servers: Servers) -> None:
     (closing,) = held.of("examiner_says", cue="answered")
     assert 1500 <= closing["reaction_ms"] <= 1900
     assert "waited_ms" not in closing
-    assert [each["verdict"] for each in held.of("examiner_goal")] == ["met"]
+    assert held.verdicts == ["met"]
 
 
 @pytest.mark.live

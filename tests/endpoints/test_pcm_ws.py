@@ -371,14 +371,12 @@ def test_after_a_crash_the_next_conversation_is_whole() -> None:
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-def test_tls(certificate: Path, trusted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls(certificate: Path, tls: ssl.SSLContext, trusted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     async def answer(call: Call) -> None:
         await call.ready(clocking="input")
         async for frame in call.listen():
             await call.say([frame])
 
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate)
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with PcmServer(answer, tls) as server:

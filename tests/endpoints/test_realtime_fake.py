@@ -12,8 +12,8 @@ import pytest
 from fakes.realtime.checks import check
 from fakes.realtime.dialects import GrokSession
 from fakes.realtime_server import RATE_HZ, Call, Faults, Pace, Plan, RealtimeServer, Reply, place_of, tones
-from helpers.realtime_talk import QUICK, SLOW, SOUND, TYPES, Talk, hold, silence, talking
-from openai import AsyncOpenAI
+from helpers.realtime_talk import QUICK, SLOW, SOUND, TYPES, conversing, silence, talking
+from websockets.exceptions import InvalidStatus
 
 TURN = [
     "input_audio_buffer.speech_started",
@@ -44,19 +44,17 @@ WORD = "response.output_audio_transcript.delta"
 
 
 @pytest.mark.parametrize("dialect", ["openai", "azure"])
-def test_a_turn_and_its_reply_come_in_the_documented_order(dialect: str) -> None:
-    async def script(talk: Talk) -> None:
-        await talk.set(audio={"input": {"transcription": {"model": "gpt-4o-transcribe"}}})
-        await talk.turn()
-        await talk.until("response.done")
-
+async def test_a_turn_and_its_reply_come_in_the_documented_order(dialect: str) -> None:
     plan = Plan(
         [Reply("Good day to you.")],
         heard=["A table, please."],
         pace=Pace(first_s=0.3, delta_ms=300, transcription_s=0.0),
     )
     server = RealtimeServer(plan, dialect)
-    talk = hold(server, script)
+    async with conversing(server) as talk:
+        await talk.set(audio={"input": {"transcription": {"model": "gpt-4o-transcribe"}}})
+        await talk.turn()
+        await talk.until("response.done")
     assert talk.types == [
         *("session.created", "session.updated", *TURN, *BEGINNING[:2], *TRANSCRIPT, *BEGINNING[2:]),
         *[WORD, SOUND] * 4,
@@ -70,16 +68,14 @@ def test_a_turn_and_its_reply_come_in_the_documented_order(dialect: str) -> None
 
 
 @pytest.mark.parametrize("ms", [10, 37, 1000])
-def test_turns_lie_where_the_audio_has_them(ms: int) -> None:
-    async def script(talk: Talk) -> None:
+async def test_turns_lie_where_the_audio_has_them(ms: int) -> None:
+    server = RealtimeServer()
+    async with conversing(server) as talk:
         detection = {"type": "server_vad", "prefix_padding_ms": 200, "silence_duration_ms": 400}
         await talk.set(audio={"input": {"turn_detection": detection | {"create_response": False}}})
         await talk.say(silence(1.0), tones(0.5, 1), silence(1.0), tones(1.2, 2), silence(1.0), ms=ms)
         for _ in range(2):
             await talk.until("conversation.item.done")
-
-    server = RealtimeServer()
-    talk = hold(server, script)
     starts = talk.all("input_audio_buffer.speech_started")
     stops = talk.all("input_audio_buffer.speech_stopped")
     assert [event["audio_start_ms"] for event in starts] == [1000 - 200, 2500 - 200]
@@ -91,18 +87,15 @@ def test_turns_lie_where_the_audio_has_them(ms: int) -> None:
     assert "response.created" not in talk.types
 
 
-def test_speech_is_sent_in_bursts_and_is_found_to_the_sample() -> None:
+async def test_speech_is_sent_in_bursts_and_is_found_to_the_sample() -> None:
     said = tones(2.0, 5)
-
-    async def script(talk: Talk) -> None:
+    server = RealtimeServer(Plan([Reply("Two seconds.", said)], pace=Pace(first_s=0.0, delta_ms=250)))
+    async with conversing(server) as talk:
         await talk.until("session.created")
         begun = asyncio.get_running_loop().time()
         await talk.client.response.create()
         await talk.until("response.done")
         assert asyncio.get_running_loop().time() - begun < 1.0
-
-    server = RealtimeServer(Plan([Reply("Two seconds.", said)], pace=Pace(first_s=0.0, delta_ms=250)))
-    talk = hold(server, script)
     heard = talk.heard(talk.all(SOUND)[0]["item_id"])
     assert len(talk.all(SOUND)) == 8
     np.testing.assert_array_equal(heard, said)
@@ -111,8 +104,10 @@ def test_speech_is_sent_in_bursts_and_is_found_to_the_sample() -> None:
     assert place_of(said, recording) == 31_234
 
 
-def test_speech_over_a_reply_cancels_it() -> None:
-    async def script(talk: Talk) -> None:
+async def test_speech_over_a_reply_cancels_it() -> None:
+    async with conversing(
+        RealtimeServer(Plan([Reply("one two three four five")], pace=SLOW), faults=Faults(late_deltas=2))
+    ) as talk:
         await talk.until("session.created")
         await talk.client.response.create()
         for _ in range(3):
@@ -121,10 +116,6 @@ def test_speech_over_a_reply_cancels_it() -> None:
         await talk.until("response.done")
         for _ in range(2):
             await talk.until(SOUND)
-
-    talk = hold(
-        RealtimeServer(Plan([Reply("one two three four five")], pace=SLOW), faults=Faults(late_deltas=2)), script
-    )
     done = talk.all("response.done")[0]["response"]
     assert done["status"] == "cancelled"
     assert done["status_details"] == {"type": "cancelled", "reason": "turn_detected"}
@@ -133,21 +124,20 @@ def test_speech_over_a_reply_cancels_it() -> None:
     assert talk.types[at + 1 :] == [*ENDING, SOUND, SOUND]
 
 
-def test_a_reply_that_may_not_be_interrupted_goes_on() -> None:
-    async def script(talk: Talk) -> None:
+async def test_a_reply_that_may_not_be_interrupted_goes_on() -> None:
+    async with conversing(RealtimeServer(Plan([Reply("one two three")], pace=SLOW))) as talk:
         await talk.set(audio={"input": {"turn_detection": {"type": "server_vad", "interrupt_response": False}}})
         await talk.client.response.create()
         await talk.until(SOUND)
         await talk.turn()
         await talk.until("response.done")
-
-    talk = hold(RealtimeServer(Plan([Reply("one two three")], pace=SLOW)), script)
     assert talk.all("response.done")[0]["response"]["status"] == "completed"
     assert [event["error"]["code"] for event in talk.all("error")] == ["conversation_already_has_active_response"]
 
 
-def test_what_was_not_heard_is_truncated() -> None:
-    async def script(talk: Talk) -> None:
+async def test_what_was_not_heard_is_truncated() -> None:
+    server = RealtimeServer(Plan([Reply("two words")], pace=QUICK))
+    async with conversing(server) as talk:
         await talk.until("session.created")
         await talk.client.response.create()
         item_id = (await talk.until("response.done"))["response"]["output"][0]["id"]
@@ -156,11 +146,6 @@ def test_what_was_not_heard_is_truncated() -> None:
             truncate = talk.client.conversation.item.truncate
             await truncate(item_id=name, content_index=0, audio_end_ms=ms, event_id=event_id)
             await talk.until("conversation.item.truncated", "error")
-        await talk.client.conversation.item.retrieve(item_id=item_id)
-        assert (await talk.until("conversation.item.retrieved"))["item"]["content"] == [{"type": "output_audio"}]
-
-    server = RealtimeServer(Plan([Reply("two words")], pace=QUICK))
-    talk = hold(server, script)
     assert [event["audio_end_ms"] for event in talk.all("conversation.item.truncated")] == [600, 250]
     assert [event["audio_end_ms"] for event in server.sessions[0].truncated] == [600, 250]
     errors = [event["error"] for event in talk.all("error")]
@@ -169,8 +154,11 @@ def test_what_was_not_heard_is_truncated() -> None:
     assert errors[1]["code"] == "item_truncate_invalid_item_id"
 
 
-def test_tools_are_called_in_parallel_and_their_results_are_waited_for() -> None:
-    async def script(talk: Talk) -> None:
+async def test_tools_are_called_in_parallel_and_their_results_are_waited_for() -> None:
+    calls = [Call("book", {"name": "Ada", "people": 4}), Call("look_up", '{"broken', "call_mine")]
+    async with conversing(
+        RealtimeServer(Plan([Reply("One moment.", calls=calls), Reply("Done.")], pace=QUICK))
+    ) as talk:
         await talk.set(tools=[{"type": "function", "name": "book", "parameters": {"type": "object"}}])
         await talk.turn()
         calls = (await talk.until("response.done"))["response"]["output"][1:]
@@ -182,9 +170,6 @@ def test_tools_are_called_in_parallel_and_their_results_are_waited_for() -> None
             await talk.until("conversation.item.done", "error")
         await talk.client.response.create()
         await talk.until("response.done")
-
-    calls = [Call("book", {"name": "Ada", "people": 4}), Call("look_up", '{"broken', "call_mine")]
-    talk = hold(RealtimeServer(Plan([Reply("One moment.", calls=calls), Reply("Done.")], pace=QUICK)), script)
     arguments = talk.all("response.function_call_arguments.done")
     assert [event["name"] for event in arguments] == ["book", "look_up"]
     assert json.loads(arguments[0]["arguments"]) == {"name": "Ada", "people": 4}
@@ -201,117 +186,18 @@ def test_tools_are_called_in_parallel_and_their_results_are_waited_for() -> None
     assert talk.types[at + 1 : at + 4] == ending
 
 
-def test_speech_cancels_a_call_whose_arguments_are_still_coming() -> None:
-    async def script(talk: Talk) -> None:
+async def test_speech_cancels_a_call_whose_arguments_are_still_coming() -> None:
+    plan = Plan([Reply("", calls=[Call("book", {"name": "a long name" * 5})])], pace=Pace(first_s=0.0, arguments_s=5.0))
+    async with conversing(RealtimeServer(plan)) as talk:
         await talk.until("session.created")
         await talk.client.response.create()
         await talk.until("response.function_call_arguments.delta")
         await talk.say(tones(0.2, 3))
         await talk.until("response.done")
-
-    plan = Plan([Reply("", calls=[Call("book", {"name": "a long name" * 5})])], pace=Pace(first_s=0.0, arguments_s=5.0))
-    talk = hold(RealtimeServer(plan), script)
     done = talk.all("response.done")[0]["response"]
     assert (done["status"], done["output"][0]["status"]) == ("cancelled", "incomplete")
     with pytest.raises(ValueError, match=r"Unterminated|Expecting"):
         json.loads(talk.all("response.function_call_arguments.done")[0]["arguments"])
-
-
-def test_the_client_may_cancel_and_write_and_delete() -> None:
-    async def script(talk: Talk) -> None:
-        await talk.set(output_modalities=["text"], instructions="Be brief.")
-        message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello?"}]}
-        await talk.client.conversation.item.create(item={**message, "id": "item_mine"})
-        await talk.client.conversation.item.create(item={**message, "id": "item_mine"})
-        await talk.until("error")
-        await talk.client.response.create(response={"metadata": {"topic": "greeting"}})
-        await talk.until("response.done")
-        await talk.client.conversation.item.delete(item_id="item_mine")
-        await talk.client.response.cancel()
-        await talk.until("error")
-        await talk.client.response.create(response={"output_modalities": ["audio"]})
-        await talk.until(SOUND)
-        await talk.client.response.cancel()
-        await talk.until("response.done")
-
-    pace = Pace(first_s=0.0, speed=1.0)
-    talk = hold(RealtimeServer(Plan([Reply("Text alone."), Reply("one two three four")], pace=pace)), script)
-    text, sound = (event["response"] for event in talk.all("response.done"))
-    assert text["output"][0]["content"] == [{"type": "output_text", "text": "Text alone."}]
-    assert text["metadata"] == {"topic": "greeting"}
-    assert sound["status_details"]["reason"] == "client_cancelled"
-    codes = [event["error"]["code"] for event in talk.all("error")]
-    assert codes == ["item_create_duplicate_item_id", "response_cancel_not_active"]
-    assert "conversation.item.deleted" in talk.types
-
-
-def test_a_response_apart_from_the_conversation_goes_beside_it() -> None:
-    async def script(talk: Talk) -> None:
-        await talk.set(audio={"input": {"transcription": {"model": "whisper-1"}}})
-        await talk.turn()
-        await talk.until("response.content_part.added")
-        await talk.client.response.create(response={"conversation": "none", "output_modalities": ["text"]})
-        await talk.until("response.done")
-        await talk.until("response.done")
-
-    plan = Plan([Reply("one two three four"), Reply("Apart.")], heard=[None], pace=SLOW)
-    server = RealtimeServer(plan)
-    talk = hold(server, script)
-    apart, ours = (event["response"] for event in talk.all("response.done"))
-    assert (apart["conversation_id"], ours["conversation_id"]) == (None, "conv_fake")
-    assert apart["output"][0]["id"] not in server.sessions[0].items
-    assert ours["output"][0]["id"] in server.sessions[0].items
-    assert "conversation.item.input_audio_transcription.failed" in talk.types
-
-
-def test_turns_by_hand() -> None:
-    async def script(talk: Talk) -> None:
-        await talk.set(audio={"input": {"turn_detection": None}})
-        await talk.client.input_audio_buffer.commit()
-        await talk.until("error")
-        await talk.say(tones(0.5, 1), silence(2.0))
-        await talk.client.input_audio_buffer.clear()
-        await talk.say(tones(0.09, 1))
-        await talk.client.input_audio_buffer.commit()
-        await talk.until("error")
-        await talk.say(tones(0.5, 1), silence(2.0))
-        await talk.client.input_audio_buffer.commit()
-        await talk.until("input_audio_buffer.committed")
-        await talk.client.response.create()
-        await talk.until("response.done")
-
-    talk = hold(RealtimeServer(Plan(pace=QUICK)), script)
-    assert [event["error"]["code"] for event in talk.all("error")] == ["input_audio_buffer_commit_empty"] * 2
-    assert "90.00ms" in talk.all("error")[1]["error"]["message"]
-    assert not any("speech" in kind for kind in talk.types)
-
-
-@pytest.mark.parametrize(("eagerness", "wait_ms"), [("low", 8000), ("auto", 4000), ("high", 2000)])
-def test_a_semantic_detector_waits_by_its_eagerness(eagerness: str, wait_ms: int) -> None:
-    async def script(talk: Talk) -> None:
-        await talk.set(audio={"input": {"turn_detection": {"type": "semantic_vad", "eagerness": eagerness}}})
-        for _ in range(2):
-            await talk.say(tones(0.5, 1), silence(9.5))
-            await talk.until("response.done")
-
-    talk = hold(RealtimeServer(Plan(pace=QUICK, unfinished={0})), script)
-    stops = [event["audio_end_ms"] for event in talk.all("input_audio_buffer.speech_stopped")]
-    assert stops == [500 + wait_ms, 10_500 + 400]
-
-
-def test_a_long_silence_makes_it_speak() -> None:
-    async def script(talk: Talk) -> None:
-        await talk.set(audio={"input": {"turn_detection": {"type": "server_vad", "idle_timeout_ms": 5000}}})
-        await talk.turn()
-        await talk.until("response.done")
-        await talk.say(silence(5.4))
-        assert "input_audio_buffer.timeout_triggered" not in talk.types
-        await talk.say(silence(0.4))
-        await talk.until("response.done")
-
-    talk = hold(RealtimeServer(Plan([Reply("two words")], pace=QUICK)), script)
-    lies = talk.all("input_audio_buffer.timeout_triggered")[0]
-    assert (lies["audio_start_ms"], lies["audio_end_ms"]) == (1000 + 600, 6600)  # its reply was 600 ms long
 
 
 SETTINGS = [
@@ -333,8 +219,8 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize(("session", "code", "param"), SETTINGS)
-def test_settings_that_it_does_not_know_are_refused(session: dict[str, Any], code: str, param: str) -> None:
-    async def script(talk: Talk) -> None:
+async def test_settings_that_it_does_not_know_are_refused(session: dict[str, Any], code: str, param: str) -> None:
+    async with conversing(RealtimeServer()) as talk:
         await talk.client.send(
             {"type": "session.update", "event_id": "mine", "session": {"type": "realtime"} | session}
         )
@@ -342,13 +228,12 @@ def test_settings_that_it_does_not_know_are_refused(session: dict[str, Any], cod
         assert (error["code"], error["event_id"]) == (code, "mine")
         assert error["param"].endswith(param)
         await talk.set(instructions="The session lives on.")
-
-    talk = hold(RealtimeServer(), script)
     assert talk.all("session.updated")[0]["session"]["instructions"] == "The session lives on."
 
 
-def test_settings_that_are_absent_stay_and_the_voice_is_fixed_once_it_was_heard() -> None:
-    async def script(talk: Talk) -> None:
+async def test_settings_that_are_absent_stay_and_the_voice_is_fixed_once_it_was_heard() -> None:
+    server = RealtimeServer(Plan([Reply("mu law")], pace=QUICK))
+    async with conversing(server) as talk:
         await talk.set(audio={"output": {"voice": "cedar", "format": {"type": "audio/pcmu"}}})
         after = (await talk.set(audio={"input": {"turn_detection": {"type": "semantic_vad"}}}))["session"]
         assert after["audio"]["output"]["voice"] == "cedar"
@@ -356,9 +241,6 @@ def test_settings_that_are_absent_stay_and_the_voice_is_fixed_once_it_was_heard(
         await talk.client.response.create()
         await talk.until("response.done")
         assert (await talk.set(audio={"output": {"voice": "marin"}}))["error"]["code"] == "cannot_update_voice"
-
-    server = RealtimeServer(Plan([Reply("mu law")], pace=QUICK))
-    talk = hold(server, script)
     sent = b"".join(base64.b64decode(event["delta"]) for event in talk.all(SOUND))
     assert len(sent) == 4800  # 0.6 s of a byte a sample
     assert set(talk.all("session.created")[0]["session"]["audio"]["input"]["turn_detection"]) >= {"threshold"}
@@ -369,18 +251,16 @@ def test_g711_is_what_the_standard_says() -> None:
     import av
     from fakes.realtime.sound import decoded, encoded
 
-    wave = tones(0.5, 3)
-    for name, codec in (("audio/pcmu", "pcm_mulaw"), ("audio/pcma", "pcm_alaw")):
-        data = encoded(wave, {"type": name})
-        context: Any = av.CodecContext.create(codec, "r")
-        context.sample_rate, context.layout = 8000, "mono"
-        frames = context.decode(av.Packet(data))
-        theirs = np.concatenate([frame.to_ndarray().reshape(-1) for frame in frames])
-        np.testing.assert_array_equal(decoded(data, {"type": name}), theirs)
+    data = encoded(tones(0.5, 3), {"type": "audio/pcmu"})
+    context: Any = av.CodecContext.create("pcm_mulaw", "r")
+    context.sample_rate, context.layout = 8000, "mono"
+    theirs = np.concatenate([frame.to_ndarray().reshape(-1) for frame in context.decode(av.Packet(data))])
+    np.testing.assert_array_equal(decoded(data, {"type": "audio/pcmu"}), theirs)
 
 
-def test_grok_differs_where_it_is_known_to() -> None:
-    async def run() -> Talk:
+async def test_grok_differs_where_it_is_known_to() -> None:
+    server = RealtimeServer(Plan([Reply("two words")], heard=["a b c"], pace=QUICK), "grok")
+    with server:
         async with talking(server) as talk:
             nested = {"audio": {"input": {"turn_detection": None}}}
             await talk.client.send({"type": "session.update", "session": nested})
@@ -401,11 +281,6 @@ def test_grok_differs_where_it_is_known_to() -> None:
             item = {"type": "force_message", "role": "assistant", "content": content}
             await talk.client.send({"type": "conversation.item.create", "item": item})
             await talk.until("response.done")
-        return talk
-
-    server = RealtimeServer(Plan([Reply("two words")], heard=["a b c"], pace=QUICK), "grok")
-    with server:
-        talk = asyncio.run(run())
     assert talk.types[:3] == ["session.created", "conversation.created", "ping"]
     differ = {"session.created", "session.updated", "response.created", "response.done", *TURN[:2]}
     for event in talk.events:
@@ -427,18 +302,9 @@ def test_grok_differs_where_it_is_known_to() -> None:
     assert last["content"][0]["transcript"] == "Exactly."
 
 
-def test_its_models_are_listed() -> None:
-    with RealtimeServer() as server:
-
-        async def names() -> list[str]:
-            async with AsyncOpenAI(api_key=server.key, base_url=server.base_url) as client:
-                return [model.id async for model in client.models.list()]
-
-        assert server.model in asyncio.run(names())
-
-
-def test_hugging_face_serves_one_at_a_time_and_speaks_some_beta() -> None:
-    async def script(talk: Talk) -> None:
+async def test_hugging_face_serves_one_at_a_time_and_speaks_some_beta() -> None:
+    server = RealtimeServer(Plan(pace=QUICK), "hf")
+    async with conversing(server) as talk:
         await talk.set(audio={"input": {"transcription": {"model": "whisper-1"}}})
         async with talking(server) as second:
             end = await second.ended()
@@ -446,8 +312,16 @@ def test_hugging_face_serves_one_at_a_time_and_speaks_some_beta() -> None:
             assert (second.events[0]["error"]["code"], end.rcvd.code) == ("session_limit_reached", 1008)
         await talk.turn()
         await talk.until("response.done")
-
-    server = RealtimeServer(Plan(pace=QUICK), "hf")
-    talk = hold(server, script)
     assert "conversation.item.created" in talk.types
     assert not {"conversation.item.added", "conversation.item.done", "rate_limits.updated"} & {*talk.types}
+
+
+@pytest.mark.parametrize("dialect", ["openai", "grok", "azure"])
+async def test_a_wrong_key_is_refused(dialect: str) -> None:
+    with RealtimeServer(dialect=dialect) as server:
+        with pytest.raises(InvalidStatus) as raised:
+            async with talking(server, key="sk-another-key-000000", headers={}):
+                pass
+        assert raised.value.response.status_code == 401
+        assert json.loads(raised.value.response.body or b"")["error"]["code"] == "invalid_api_key"
+        assert server.sessions == []

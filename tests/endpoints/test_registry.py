@@ -71,14 +71,6 @@ def test_echo_keeps_to_the_tick_when_some_are_missed() -> None:
     assert said == {0: 0, 1: 0, 2: 0, 3: 1, 6: 4, 7: 0, 8: 0, 9: 7, 10: 8, 30: 0, 31: 0}
 
 
-@pytest.mark.parametrize(
-    "address", ["echo:", "echo:200", "echo:delay_ms=", "echo:delay_ms=15", "echo:delay_ms=0", "echo:delay_ms=-10"]
-)
-def test_an_echo_that_cannot_be(address: str) -> None:
-    with pytest.raises(SettingsError, match="expected"):
-        endpoint(address)
-
-
 @pytest.fixture(scope="module")
 def plug_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The package of the manual, installed in a folder of its own that Python looks into."""

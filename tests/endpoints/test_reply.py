@@ -280,22 +280,3 @@ def test_no_secret_of_its_server_is_written_down() -> None:
     described = reply(f"openai-chat:x?base_url=http://me:{SECRET}@h:1/v1%3Fkey%3D{SECRET}").describe()
     assert described["model"]["server"] == "http://h:1/v1"
     assert SECRET not in str(described)
-
-
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        ("gemini:", "expected gemini:NAME of a model"),
-        ("gemini:x?pause_ms=705", "pause_ms: expected a multiple of 10"),
-        (
-            "openai-chat:x?voice=alloy",
-            "expected settings of base_url, key_variable, pause_ms, hears, system, user, got 'voice'",
-        ),
-        ("gemini:x?base_url=localhost:1", "gemini:x: expected http://"),
-        ("gemini:x?system=@/nowhere/p.txt", "/nowhere/p.txt: cannot be read: No such file or directory"),
-    ],
-)
-def test_a_wrong_address_is_one_line(address: str, expected: str) -> None:
-    with pytest.raises(SettingsError, match=expected.replace("?", r"\?")) as error:
-        reply(address)
-    assert "\n" not in str(error.value)

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from fakes.outside import Outside
 from fakes.planted_speech import find
 from fakes.realtime.plan import Wave, tones
 from fakes.worlds import Shop
+from helpers.live_calls import of_kind
 from scipy.io import wavfile
 
 from fdbcore.errors import PartyError
@@ -66,10 +66,6 @@ def held(path: Path, said: str, address: str, world: World | None = None) -> Rec
     return converse(endpoint(said), endpoint(address), path, settings, {}, threading.Event(), world=world, seed="s")
 
 
-def of_kind(recording: Recording, kind: str) -> list[dict[str, Any]]:
-    return [event for event in recording.events if event["kind"] == kind and event["side"] == "B"]
-
-
 def spans_ms(line: Wave) -> list[tuple[float, float]]:
     """Where a line of 48 kHz sounds, apart from pauses of less than 0.5 s."""
     at = np.flatnonzero(np.abs(line) > 300)
@@ -83,7 +79,6 @@ def test_its_turns_words_and_audio_are_in_the_recording_and_an_interruption_cuts
         recording = held(tmp_path / "call", caller(tmp_path / "caller.wav", 1, 6), address)
     assert recording.outcome == {"kind": "done", "side": None, "reason": None}
     _, audio = wavfile.read(recording.path / "session.wav")
-
     turns = of_kind(recording, "system_turn")
     assert [turn["name"] for turn in turns] == ["speech_started", "speech_stopped"] * 2
     found = [(turns[at]["at_ms"], turns[at + 1]["at_ms"]) for at in (0, 2)]

@@ -49,7 +49,6 @@ class Talk:
 
     def __init__(self) -> None:
         self.got: list[tuple[float, Any]] = []
-        self.close_code: int | None = None
 
     @property
     def texts(self) -> list[dict[str, Any]]:
@@ -72,13 +71,12 @@ class Talk:
 Sent = bytes | Mapping[str, Any]
 
 
-def hold(
+async def hold(
     server: UltravoxServer,
     says: Iterable[Sent] = (TURN.tobytes(),),
     until: Callable[[Talk], bool] = lambda talk: False,
     answers: Callable[[Any], Iterable[Sent]] = lambda message: (),
     asked: Mapping[str, Any] | None = None,
-    within_s: float = 10,
 ) -> Talk:
     talk = Talk()
 
@@ -86,25 +84,21 @@ def hold(
         with suppress(ConnectionError):  # the server may close before it has heard all
             await (ws.send_bytes(message) if isinstance(message, bytes) else ws.send_json(message))
 
-    async def converse() -> None:
-        async with aiohttp.ClientSession(headers={"X-API-Key": UltravoxServer.KEY}) as session:
-            async with session.post(server.url("http") + "/api/calls", json=asked or BODY) as response:
-                assert response.status == 201
-                join_url = (await response.json())["joinUrl"]
-            async with session.ws_connect(join_url + "&apiVersion=1") as ws:
-                for message in says:
+    async with asyncio.timeout(10), aiohttp.ClientSession(headers={"X-API-Key": UltravoxServer.KEY}) as session:
+        async with session.post(server.url("http") + "/api/calls", json=asked or BODY) as response:
+            assert response.status == 201
+            join_url = (await response.json())["joinUrl"]
+        async with session.ws_connect(join_url + "&apiVersion=1") as ws:
+            for message in says:
+                await send(ws, message)
+            async for received in ws:
+                is_text = received.type is aiohttp.WSMsgType.TEXT
+                came = json.loads(received.data) if is_text else received.data
+                talk.got.append((time.monotonic(), came))
+                for message in answers(came):
                     await send(ws, message)
-                async for received in ws:
-                    is_text = received.type is aiohttp.WSMsgType.TEXT
-                    came = json.loads(received.data) if is_text else received.data
-                    talk.got.append((time.monotonic(), came))
-                    for message in answers(came):
-                        await send(ws, message)
-                    if until(talk):
-                        break
-                talk.close_code = ws.close_code
-
-    asyncio.run(asyncio.wait_for(converse(), within_s))
+                if until(talk):
+                    break
     return talk
 
 
@@ -113,9 +107,9 @@ def is_over(talk: Talk) -> bool:
     return talk.kinds[-1] == "listening" and "audio" in talk.kinds
 
 
-def test_a_turn() -> None:
+async def test_a_turn() -> None:
     with UltravoxServer(quick()) as server:
-        talk = hold(server, until=is_over)
+        talk = await hold(server, until=is_over)
         leg = server.parties[0]
     assert [kind for kind in talk.kinds if kind not in ("audio", "transcript")] == [
         "call_started",
@@ -134,19 +128,19 @@ def test_a_turn() -> None:
     assert (agent[-1]["text"], agent[-1]["final"], agent[-1]["ordinal"]) == ("it is noon", True, 1)
 
 
-def test_the_agent_speaks_first_unless_it_is_told_not_to() -> None:
+async def test_the_agent_speaks_first_unless_it_is_told_not_to() -> None:
     asked = {name: value for name, value in BODY.items() if name != "firstSpeakerSettings"}
     with UltravoxServer(quick(greeting=Reply(0.2, "good day"))) as server:
-        talk = hold(server, (), until=is_over, asked=asked)
+        talk = await hold(server, (), until=is_over, asked=asked)
         asked["firstSpeaker"] = "FIRST_SPEAKER_USER"
-        waits = hold(server, (), until=lambda talk: talk.kinds[-1] == "listening", asked=asked)
+        waits = await hold(server, (), until=lambda talk: talk.kinds[-1] == "listening", asked=asked)
     assert (len(talk.audio), len(waits.audio)) == (4800, 0)
 
 
 @pytest.mark.parametrize(("buffer_ms", "least_s", "most_s"), [(60, 0.6, 1.5), (30_000, 0, 0.5)])
-def test_the_buffer_of_the_client_sets_the_pace(buffer_ms: int, least_s: float, most_s: float) -> None:
+async def test_the_buffer_of_the_client_sets_the_pace(buffer_ms: int, least_s: float, most_s: float) -> None:
     with UltravoxServer(quick([Reply(0.8)])) as server:
-        talk = hold(server, until=is_over, asked=body(buffer_ms))
+        talk = await hold(server, until=is_over, asked=body(buffer_ms))
     at = [when for when, message in talk.got if isinstance(message, bytes)]
     assert least_s <= at[-1] - at[0] <= most_s
     ends = [when for when, message in talk.got if isinstance(message, dict) and message.get("state") == "listening"]
@@ -154,10 +148,10 @@ def test_the_buffer_of_the_client_sets_the_pace(buffer_ms: int, least_s: float, 
 
 
 @pytest.mark.parametrize("late", [0, 3])
-def test_an_interruption(late: int) -> None:
+async def test_an_interruption(late: int) -> None:
     """What is sent after the buffer was to be cleared belongs to nobody."""
     with UltravoxServer(quick([Reply(5, "one two three four")], late_chunks=late)) as server:
-        talk = hold(
+        talk = await hold(
             server,
             until=lambda talk: talk.kinds[-1] == "listening" and "playback_clear_buffer" in talk.kinds,
             answers=lambda came: [BARGE_IN.tobytes()] if isinstance(came, dict) and "delta" in came else (),
@@ -170,18 +164,18 @@ def test_an_interruption(late: int) -> None:
     assert "one two three four".startswith(after[-2]["text"])
 
 
-def result(message: Any, **more: object) -> list[Sent]:
+def result(message: Any) -> list[Sent]:
     if not isinstance(message, dict) or message["type"] != "client_tool_invocation":
         return []
     told = {"type": "client_tool_result", "invocationId": message["invocationId"], "result": "12:00"}
-    return [{**told, "responseType": "tool-response", **more}]
+    return [{**told, "responseType": "tool-response"}]
 
 
-def test_all_waits_for_the_result_of_a_tool() -> None:
+async def test_all_waits_for_the_result_of_a_tool() -> None:
     """What is said meanwhile is not heard as a turn; what the tool says twice counts once."""
     reply = Reply(0.2, uses=[Use("get_time", {"city": "Oslo"}), Use("get_time")])
     with UltravoxServer(quick([reply])) as server:
-        talk = hold(
+        talk = await hold(
             server,
             until=is_over,
             answers=lambda came: [s for s in result(came) for s in (BARGE_IN.tobytes(), s, s)],
@@ -195,92 +189,22 @@ def test_all_waits_for_the_result_of_a_tool() -> None:
     assert len(talk.audio) == 4800
 
 
-@pytest.mark.parametrize("gives", [True, False])
-def test_a_tool_that_says_to_listen_and_one_that_says_nothing(gives: bool) -> None:
-    tool = {"temporaryTool": {"modelToolName": "get_time", "timeout": "0.2s", "client": {}}}
-    with UltravoxServer(quick([Reply(0.2, uses=[Use("get_time")])])) as server:
-        talk = hold(
-            server,
-            until=lambda talk: talk.kinds[-1] == "listening" and "tool_used" in talk.kinds,
-            answers=lambda came: result(came, agentReaction="listens") if gives else (),
-            asked=body(selectedTools=[tool]),
-        )
-    assert ("audio" in talk.kinds) != gives
-
-
-@pytest.mark.parametrize(
-    ("message", "n_audio"),
-    [
-        ({"type": "user_text_message", "text": "hello", "urgency": "immediate"}, 7200),
-        ({"type": "user_text_message", "text": "hello"}, 7200),
-        ({"type": "forced_agent_message", "content": "Good day."}, 24_000),
-    ],
-)
-def test_messages_that_make_it_speak(message: dict[str, Any], n_audio: int) -> None:
-    with UltravoxServer(quick()) as server:
-        talk = hold(server, [message], until=is_over)
-    assert len(talk.audio) == n_audio
-
-
-def test_a_text_for_later_a_ping_another_medium_and_what_it_does_not_know() -> None:
-    says: list[Sent] = [
-        {"type": "user_text_message", "text": "hello", "urgency": "later"},
-        {"type": "ping", "timestamp": 1.5},
-        {"type": "set_output_medium", "medium": "text"},
-        {"type": "input_text_message", "text": "old"},
-        TURN.tobytes(),
-    ]
-    with UltravoxServer(quick()) as server:
-        talk = hold(server, says, until=lambda talk: talk.kinds[-2:] == ["transcript", "listening"])
-        assert server.parties[0].unknown == [says[3]]
-    assert {"type": "pong", "timestamp": 1.5} in talk.texts
-    assert len(talk.audio) == 0
-
-
-def test_uninterruptible() -> None:
+async def test_uninterruptible() -> None:
     forced = {"type": "forced_agent_message", "content": "Listen to me.", "uninterruptible": True}
     with UltravoxServer(quick()) as server:
-        talk = hold(server, [forced, BARGE_IN.tobytes()], until=is_over)
+        talk = await hold(server, [forced, BARGE_IN.tobytes()], until=is_over)
     assert "playback_clear_buffer" not in talk.kinds
+    assert len(talk.audio) == 24_000
 
 
-@pytest.mark.parametrize(
-    ("quirks", "asked", "code", "reason"),
-    [
-        (Quirks(cues={300: "hang_up"}), BODY, 1000, "agent_hangup"),
-        (Quirks(cues={300: "fail"}), BODY, 1011, "system_error"),
-        (Quirks(cues={300: "abort"}), BODY, 1006, "connection_error"),
-        (Quirks(mute=True), body(maxDuration="0.3s"), 1000, "timeout"),
-        (Quirks(cues={10: "answer", 300: "interrupt", 900: "hang_up"}, deaf=True), BODY, 1000, "agent_hangup"),
-    ],
-)
-def test_faults_that_end_the_call(quirks: Quirks, asked: Mapping[str, Any], code: int, reason: str) -> None:
-    with UltravoxServer(quirks) as server:
-        talk = hold(server, asked=asked)
-        (call,) = server.calls.values()
-    assert (talk.close_code, call.end_reason) == (code, reason)
-
-
-def test_the_client_hangs_up() -> None:
-    with UltravoxServer(quick()) as server:
-        assert hold(server, [{"type": "hang_up", "message": "bye"}]).close_code == 1000
-
-
-@pytest.mark.parametrize(("quirks", "n_messages"), [(Quirks(mute=True), 5), (Quirks(cues={10: "die"}), 2)])
-def test_a_server_that_does_not_answer(quirks: Quirks, n_messages: int) -> None:
-    with UltravoxServer(quirks) as server:
-        with pytest.raises(TimeoutError):
-            hold(server, within_s=0.5)
-        assert len(server.parties[0].sent) == n_messages
-
-
-def test_messages_that_nobody_knows() -> None:
-    with UltravoxServer(Quirks(cues={10: "send_unknown", 20: "send_half_a_sample", 300: "hang_up"})) as server:
-        talk = hold(server)
-    assert {"type": "agent_mood", "calm": 0.5} in talk.texts
-    assert bytes(3) in [message for _, message in talk.got]
-    with UltravoxServer(Quirks(cues={10: "send_garbage"})) as server, pytest.raises(json.JSONDecodeError):
-        hold(server)
+@pytest.mark.parametrize("gives", [True, False])
+async def test_a_tool_is_waited_for_as_long_as_was_asked(gives: bool) -> None:
+    tool = {"temporaryTool": {"modelToolName": "get_time", "timeout": "0.2s", "client": {}}}
+    with UltravoxServer(quick([Reply(0.2, uses=[Use("get_time")])])) as server:
+        answers = result if gives else lambda message: []
+        talk = await hold(server, until=is_over, answers=answers, asked=body(selectedTools=[tool]))
+        assert len(server.parties[0].results) == gives
+    assert len(talk.audio) == 4800
 
 
 @pytest.mark.parametrize(
@@ -297,32 +221,22 @@ def test_messages_that_nobody_knows() -> None:
         (Quirks(refuses=503), UltravoxServer.KEY, BODY, 503),
     ],
 )
-def test_what_the_vendor_refuses(quirks: Quirks, key: str | None, asked: Mapping[str, Any], status: int) -> None:
-    async def create(server: UltravoxServer) -> int:
-        headers = {} if key is None else {"X-API-Key": key}
+async def test_what_the_vendor_refuses(quirks: Quirks, key: str | None, asked: Mapping[str, Any], status: int) -> None:
+    headers = {} if key is None else {"X-API-Key": key}
+    with UltravoxServer(quirks) as server:
         async with (
             aiohttp.ClientSession(headers=headers) as session,
             session.post(server.url("http") + "/api/calls", json=asked) as response,
         ):
-            assert response.content_type == "application/json"
-            return response.status
-
-    with UltravoxServer(quirks) as server:
-        assert asyncio.run(create(server)) == status
+            assert (response.content_type, response.status) == ("application/json", status)
 
 
-def test_an_address_to_join_works_once_and_a_call_that_is_over_takes_no_messages() -> None:
-    async def again(server: UltravoxServer) -> tuple[int, str]:
+async def test_an_address_to_join_works_once_and_a_call_that_is_over_says_why() -> None:
+    with UltravoxServer(quick()) as server:
+        await hold(server, until=is_over)
         (number,) = server.calls
         async with aiohttp.ClientSession(headers={"X-API-Key": UltravoxServer.KEY}) as session:
             with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
                 await session.ws_connect(server.url("ws") + f"/calls/{number}/server_web_socket?token=once")
-            rest = f"{server.url('http')}/api/calls/{number}"
-            async with session.post(rest + "/send_data_message", json={"type": "hang_up"}) as response:
-                status = response.status
-            async with session.get(rest) as response:
-                return status, (await response.json())["endReason"]
-
-    with UltravoxServer(quick()) as server:
-        hold(server, until=is_over)
-        assert asyncio.run(again(server)) == (422, "hangup")
+            async with session.get(f"{server.url('http')}/api/calls/{number}") as response:
+                assert (await response.json())["endReason"] == "hangup"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from aiohttp import web
 from fakes.far_end import FarEnd, Use
@@ -17,14 +17,14 @@ from fdbcore.audio.mulaw import from_mulaw, mulaw
 from fdbcore.types import Pcm
 
 
-class DeclaredServer(FarEnd["VoiceAgent"]):
+class DeclaredServer(FarEnd["VoiceAgent", Quirks]):
     """Serves one kind of agent at /v1/ws."""
 
-    KEY: ClassVar[str] = "0123456789abcdef-declared"
+    usual = Quirks()
 
     def __init__(self, made: Callable[..., VoiceAgent], quirks: Quirks | None = None) -> None:
-        super().__init__()
-        self._made, self.quirks = made, quirks or Quirks()
+        super().__init__(quirks)
+        self._made = made
 
     def routes(self) -> Sequence[web.RouteDef]:
         return [web.get("/v1/ws", self._join)]

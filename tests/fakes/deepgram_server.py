@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from aiohttp import web
 from fakes.far_end import FarEnd, Use
@@ -31,17 +30,10 @@ MODELS = {"open_ai": ("gpt-4o-mini", "gpt-5-nano"), "anthropic": ("claude-haiku-
 RATES_HZ = (8_000, 16_000, 24_000, 32_000, 48_000)
 
 
-class DeepgramServer(FarEnd["Agent"]):
+class DeepgramServer(FarEnd["Agent", Quirks]):
     """The server."""
 
-    KEY: ClassVar[str] = "fake0123456789abcdef0123456789deepgram"
-
-    def __init__(self, quirks: Quirks | None = None, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(tls)
-        self.quirks = quirks or Quirks()
-
-    def introduction(self) -> str:
-        return f"{super().introduction()} {self.KEY}"
+    usual = Quirks()
 
     def routes(self) -> Sequence[web.RouteDef]:
         return [web.get("/v1/agent/converse", self._join)]

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import ssl
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from aiohttp import web
 from fakes.far_end import FarEnd, Use
@@ -42,18 +41,14 @@ FROM_CLIENT = {"pong", "client_tool_result", "user_message", "user_activity", "c
 QUOTA = "This request exceeds your quota limit."
 
 
-class ElevenLabsServer(FarEnd["Agent"]):
+class ElevenLabsServer(FarEnd["Agent", Quirks]):
     """The server. tickets: signed URLs that were given out, and whether each was used."""
 
-    KEY: ClassVar[str] = "sk_fake0123456789abcdefelevenlabs"
+    usual = Quirks()
 
-    def __init__(self, quirks: Quirks | None = None, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(tls)
-        self.quirks = quirks or Quirks()
+    def __init__(self, quirks: Quirks | None = None) -> None:
+        super().__init__(quirks)
         self.tickets: dict[str, bool] = {}
-
-    def introduction(self) -> str:
-        return f"{super().introduction()} {self.KEY}"
 
     def routes(self) -> Sequence[web.RouteDef]:
         return [

@@ -15,13 +15,12 @@ import time
 import wave
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler
 from typing import Any, TypeAlias
 
 import numpy as np
 from fakes.fake_speech import spoken
 from fakes.fake_transcriptions import Word
-from fakes.threaded import ThreadedServer
+from fakes.threaded import Handler, ThreadedServer
 from openai.types.chat import ChatCompletionChunk
 
 KEY = "sk-fake-0123456789abcdef"
@@ -92,22 +91,17 @@ class FakeChat(ThreadedServer):
             return self.turns(body)
         return self.turns[min(len(self.asked), len(self.turns)) - 1]
 
-    @property
-    def settings(self) -> str:
-        """What the address of a model has to end with."""
-        return f"base_url=http://127.0.0.1:{self.server_port}/v1&key_variable=OPENAI_API_KEY"
-
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that has gone is no error."""
         self.broken_off += 1
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     protocol_version = "HTTP/1.1"
     server: FakeChat
 
     def do_POST(self) -> None:
-        data = self.rfile.read(int(self.headers["Content-Length"]))
+        data = self.body()
         if self.headers["Authorization"] != f"Bearer {KEY}":
             return self._refuse(401, "Incorrect API key provided", "invalid_api_key")
         if self.path == TRANSCRIPTIONS:
@@ -120,10 +114,10 @@ class _Handler(BaseHTTPRequestHandler):
             if b"verbose_json" in data:
                 timed = placed(self.server.wavs[-1], words) if isinstance(words, str) else words
                 answer["words"] = [{"word": each.text, "start": each.start_s, "end": each.end_s} for each in timed]
-            return self._send(json.dumps(answer).encode())
+            return self.send(answer)
         body = json.loads(data)
         if self.path == SPEECH:
-            return self._send(self.server.say(body["input"]), kind="audio/pcm")
+            return self.send(self.server.say(body["input"]), kind="audio/pcm")
         assert self.path == CHAT
         self.server.asked.append(body)
         turn = self.server.turn(body)
@@ -164,17 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refuse(self, status: int, message: str, code: str | None) -> None:
         error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
-        self._send(json.dumps({"error": error}).encode(), status)
-
-    def _send(self, data: bytes, status: int = 200, kind: str = "application/json") -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        self.send({"error": error}, status)
 
 
 def _pieces(turn: Turn, number: int) -> Iterator[tuple[dict[str, Any] | None, dict[str, Any] | None]]:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from fakes.fake_openai import FakeOpenAI
-from fakes.threaded import ThreadedServer
+from fakes.threaded import Handler, ThreadedServer
 from openai.types.decision import Decision
 
 MOST_QUESTIONS = 400
@@ -42,12 +41,12 @@ def score_of(question: Mapping[str, Any], shares: Mapping[str, float]) -> Mappin
     return {"type": "score", "confidence": 0.5, "score": score, "probabilities": found}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     protocol_version = "HTTP/1.1"
     server: FakeDecisions
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.loads(self.body())
         if self.headers["Authorization"] != f"Bearer {FakeOpenAI.KEY}":
             return self._refuse(401, "Incorrect API key provided", "invalid_api_key")
         if self.path != "/v1/decisions":
@@ -69,21 +68,9 @@ class _Handler(BaseHTTPRequestHandler):
             "usage": {**usage, "output_tokens_details": {"reasoning_tokens": 0}},
         }
         Decision.model_validate(decision)
-        self._send(200, decision)
+        self.send(decision)
 
     def _refuse(self, status: int, message: str, code: str | None) -> None:
         kind = "server_error" if status >= 500 else "invalid_request_error"
-        self._send(status, {"error": {"message": message, "type": kind, "param": None, "code": code}})
-
-    def _send(self, status: int, content: Mapping[str, Any]) -> None:
-        data = json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        if status >= 500:
-            self.send_header("Retry-After", "0.01")
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        error = {"message": message, "type": kind, "param": None, "code": code}
+        self.send({"error": error}, status, more={"Retry-After": "0.01"} if status >= 500 else None)

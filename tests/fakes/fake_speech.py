@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import numpy as np
-from fakes.threaded import ThreadedServer
+from fakes.threaded import Handler, ThreadedServer
 
 KNOWN = {"input", "model", "voice", "instructions", "response_format", "speed", "stream_format"}
 VOICES = "alloy ash ballad coral echo sage shimmer verse marin cedar fable onyx nova".split()
@@ -37,25 +36,19 @@ class FakeSpeech(ThreadedServer):
         self.asked: list[dict[str, Any]] = []
         self.answer: tuple[bytes, str] | None = None
 
-    @property
-    def settings(self) -> str:
-        """What the address of a speaker has to end with."""
-        return f"base_url=http://127.0.0.1:{self.server_port}/v1&key_variable=OPENAI_API_KEY"
 
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: FakeSpeech
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.loads(self.body())
         if (wrong := self._wrong(body)) is not None:
             status, message = wrong
             error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
-            self._send(json.dumps({"error": error}).encode(), "application/json", status)
-            return
+            return self.send({"error": error}, status)
         self.server.asked.append(body)
         data, kind = self.server.answer or (self.server.say(body["input"]), "audio/pcm")
-        self._send(data, kind, 200)
+        self.send(data, kind=kind)
 
     def _wrong(self, body: dict[str, Any]) -> tuple[int, str] | None:
         if self.path != "/v1/audio/speech":
@@ -71,13 +64,3 @@ class _Handler(BaseHTTPRequestHandler):
         if not 0.25 <= body.get("speed", 1) <= 4 or body.get("response_format") != "pcm":
             return 400, "Input should be within its range"
         return None
-
-    def _send(self, data: bytes, kind: str, status: int) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""

@@ -8,17 +8,15 @@ Messages are those that users of the vendor have reported.
 from __future__ import annotations
 
 import io
-import json
 import wave
 from collections.abc import Sequence
 from email.parser import BytesParser
 from email.policy import HTTP
-from http.server import BaseHTTPRequestHandler
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from fakes.threaded import ThreadedServer
+from fakes.threaded import Handler, ThreadedServer
 
 KEY = "sk-fake-0123456789abcdef"
 KNOWN = {"file", "model", "language", "prompt", "response_format", "temperature", "timestamp_granularities[]"}
@@ -78,7 +76,7 @@ class FakeTranscriptions(ThreadedServer):
         self.fails_from: int | None = None
 
     def address_of(self, model: str) -> str:
-        return f"openai:{model}?base_url=http://127.0.0.1:{self.server_port}/v1&key_variable=OPENAI_API_KEY"
+        return f"openai:{model}?{self.settings}"
 
 
 class _Refused(Exception):
@@ -88,15 +86,14 @@ class _Refused(Exception):
         self.status, self.error = status, {"message": message, "type": kind, "param": param, "code": code}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: FakeTranscriptions
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
         try:
-            self._send(200, self._answered(self._fields(body)))
+            self.send(self._answered(self._fields(self.body())))
         except _Refused as refused:
-            self._send(refused.status, {"error": refused.error})
+            self.send({"error": refused.error}, refused.status)
 
     def _fields(self, body: bytes) -> dict[str, Any]:
         head = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
@@ -141,14 +138,3 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             answer["segments"] = []
         return answer
-
-    def _send(self, status: int, answer: dict[str, Any]) -> None:
-        data = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""

@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from aiohttp import WSMsgType, web
@@ -34,13 +34,33 @@ class Use:
 class Reply:
     """What the fake answers to a turn: the tools that it uses first, then `seconds` of planted tones.
 
-    words: what it says, for the transcript. filler_s: what it says while tools run that do not stop it.
+    words: what it says, for the transcript.
     """
 
     seconds: float = 2.0
     words: str = "I can do that for you"
     uses: Sequence[Use] = ()
-    filler_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Quirks:
+    """How a server behaves, and where it goes wrong.
+
+    greeting: what it says first. cues: see `Party`; methods of its connections. ready_s: how long it takes until a
+    session is ready. mute: it answers no turn. deaf: it finds no turns in what it hears, so that cues alone move it.
+    think_s: from a turn's end to the answer. late_chunks: chunks of what was interrupted that still come. words: what
+    the caller is taken to say.
+    """
+
+    replies: Sequence[Reply] = (Reply(),)
+    greeting: Reply | None = None
+    cues: Mapping[int, str] = field(default_factory=dict)
+    ready_s: float = 0.0
+    mute: bool = False
+    deaf: bool = False
+    think_s: float = 0.2
+    late_chunks: int = 0
+    words: str = "what is the time"
 
 
 @dataclass(frozen=True)
@@ -166,14 +186,25 @@ class Conversant(Party):
 
 
 Served = TypeVar("Served", bound=Party)
+Behaves = TypeVar("Behaves")
 
 
-class FarEnd(Loopback, Generic[Served]):
-    """See `Loopback`. parties: all connections, in their order."""
+class FarEnd(Loopback, Generic[Served, Behaves]):
+    """See `Loopback`. parties: all connections, in their order. usual: its quirks, unless it is given others.
 
-    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+    KEY: lets in; "" for anybody.
+    """
+
+    KEY: ClassVar[str] = "fake-key-0123456789abcdef"
+    usual: Behaves
+
+    def __init__(self, quirks: Behaves | None = None, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(tls)
+        self.quirks = quirks or self.usual
         self.parties: list[Served] = []
+
+    def introduction(self) -> str:
+        return f"{super().introduction()} {self.KEY}".strip()
 
     def faults_of_its_own(self) -> Iterable[BaseException]:
         return (error for party in self.parties for error in party.errors)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +19,7 @@ from aiohttp import web
 from fakes.far_end import TEXT_OR_BYTES, FarEnd, Party
 from fakes.freeze_omni_model import HANDLED, Habits, User
 from fakes.loopback import serve_alone
+from fakes.realtime.plan import Wave
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Quirks:
 
     habits: of the model. cues: by ms of the audio that came in, methods of `Line`. max_users: more are told so, and are
     sent away at their next event. refuses: the HTTP status in place of the WebSocket. ping_s: between its pings;
-    pong_s: how long it waits for an answer. slow_s: until the connection to the namespace is confirmed.
+    pong_s: how long it waits for an answer. ready_s: until the connection to the namespace is confirmed.
     """
 
     habits: Habits = field(default_factory=Habits)
@@ -37,15 +37,14 @@ class Quirks:
     refuses: int | None = None
     ping_s: float = 25.0
     pong_s: float = 20.0
-    slow_s: float = 0.0
+    ready_s: float = 0.0
 
 
-class FreezeOmniServer(FarEnd["Line"]):
+class FreezeOmniServer(FarEnd["Line", Quirks]):
     """The server."""
 
-    def __init__(self, quirks: Quirks | None = None, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(tls)
-        self.quirks = quirks or Quirks()
+    KEY = ""
+    usual = Quirks()
 
     def routes(self) -> Sequence[web.RouteDef]:
         return [web.get("/socket.io/", self._connect)]
@@ -70,6 +69,10 @@ class Line(Party):
         self._number = len(server.parties) + 1
         self._pong = asyncio.Event()
         self._is_connected = self._is_dead = False
+
+    @property
+    def said(self) -> list[Wave]:
+        return self.user.said if self.user else []
 
     @property
     def heard_ms(self) -> float:
@@ -104,7 +107,7 @@ class Line(Party):
                         await self._send(f"43{number}[]")
 
     async def _join(self) -> None:
-        await asyncio.sleep(self.quirks.slow_s)
+        await asyncio.sleep(self.quirks.ready_s)
         self._is_connected = True
         if self.user is None:
             await self.emit("too_many_users")

@@ -17,7 +17,7 @@ import json
 import re
 import ssl
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from aiohttp import web
 from fakes.ear import Ear
@@ -34,21 +34,16 @@ GENERATION = {
     "responseModalities", "temperature", "topP", "topK", "maxOutputTokens", "mediaResolution", "seed", "speechConfig",
     "thinkingConfig", "enableAffectiveDialog", "translationConfig",
 }  # fmt: skip
-REALTIME = {"mediaChunks", "audio", "audioStreamEnd", "video", "text", "activityStart", "activityEnd"}
 
 
-class GeminiLiveServer(FarEnd["Caller"]):
+class GeminiLiveServer(FarEnd["Caller", Quirks]):
     """The server. handles: those that were given out, and what each stands for."""
 
-    KEY: ClassVar[str] = "AIzaSyFakeGeminiLive0123456789abcdefghi"
+    usual = Quirks()
 
     def __init__(self, quirks: Quirks | None = None, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(tls)
-        self.quirks = quirks or Quirks()
+        super().__init__(quirks, tls)
         self.handles: dict[str, Voice] = {}
-
-    def introduction(self) -> str:
-        return f"{super().introduction()} {self.KEY}"
 
     def routes(self) -> Sequence[web.RouteDef]:
         path = r"/ws/google.ai.generativelanguage.{version:v1(beta|alpha)?}.GenerativeService.BidiGenerateContent"
@@ -68,7 +63,6 @@ class Caller(Voice):
     def __init__(self, server: GeminiLiveServer, request: web.Request, ws: web.WebSocketResponse) -> None:
         super().__init__(server.quirks, server.handles, request, ws)
         self._number = len(server.parties) + 1
-        self._has_history = True
 
     async def run(self) -> None:
         async for received in self.ws:
@@ -88,9 +82,7 @@ class Caller(Voice):
         takers = {
             "setup": self._set_up,
             "realtimeInput": self._take_realtime,
-            "clientContent": self._take_content,
             "toolResponse": self._take_results,
-            "contextUpdate": self._take_context,
         }
         _check(message, takers.keys(), "")
         if len(message) != 1 or ("setup" in message) == bool(self.setup):
@@ -121,11 +113,8 @@ class Caller(Voice):
         for use in self.functions.values():
             if use.get("behavior", self.model.tools) != self.model.tools and not self.model.others:
                 raise _Refused(*INVALID)
-        if self.quirks.refuses == "no answer":
-            self._is_dead = True
-        self._has_history = not setup.get("historyConfig", {}).get("initialHistoryInClientContent")
         await self._resume()
-        await asyncio.sleep(self.quirks.setup_s)
+        await asyncio.sleep(self.quirks.ready_s)
         await self.tell({"setupComplete": {"sessionId": f"session-{self._number}"}})
 
     def _check_key(self) -> None:
@@ -153,70 +142,33 @@ class Caller(Voice):
         self._cues = before._cues  # those that are left
 
     async def _take_realtime(self, told: Mapping[str, Any]) -> None:
-        _check(told, REALTIME, " at 'realtime_input'")
-        detects = not self._detection().get("disabled")
-        if "mediaChunks" in told and not self.model.takes_chunks:
-            raise _Refused(1007, "realtime_input.media_chunks is deprecated. Use audio, video, or text instead.")
-        if detects and told.keys() & {"activityStart", "activityEnd"}:
-            raise _Refused(
-                1007, "Explicit activity control is not supported when automatic activity detection is enabled."
-            )
-        for blob in [*told.get("mediaChunks", ()), *([told["audio"]] if "audio" in told else ())]:
-            await self._take_audio(blob, detects)
-        if "activityStart" in told:
-            await self.turn_begins(round(self._ear(16_000).heard_ms))
-        if "activityEnd" in told:
-            await self.turn_ends(round(self._ear(16_000).heard_ms))
-        if told.get("audioStreamEnd") and self.ear and self.ear.in_turn:
-            self.ear.in_turn = False
-            await self.turn_ends(round(self.ear.heard_ms))
+        _check(told, {"audio", "text"}, " at 'realtime_input'")  # the vendor has more, which no party sends
+        if "audio" in told:
+            await self._take_audio(told["audio"])
         if "text" in told:
             await self.answer()
 
-    async def _take_audio(self, blob: Mapping[str, Any], detects: bool) -> None:
+    async def _take_audio(self, blob: Mapping[str, Any]) -> None:
         rate = re.fullmatch(r"audio/pcm(?:;rate=(\d+))?", blob["mimeType"])
         if rate is None:
             raise _Refused(*INVALID)
-        ear = self._ear(int(rate[1] or 16_000))
         data = base64.b64decode(blob["data"].replace("-", "+").replace("_", "/"))
         if len(data) % 2:
             raise _Refused(*INVALID)
-        if detects or ear.in_turn:
-            await self.hear(samples(data))
-
-    def _ear(self, rate_hz: int) -> Ear:
         if self.ear is None:
-            told = self._detection()
-            never = 10**9 if told.get("disabled") or self.quirks.deaf else 0
+            told = self.setup.get("realtimeInputConfig", {}).get("automaticActivityDetection", {})
+            never = 10**9 if self.quirks.deaf else 0
             silence_ms = told.get("silenceDurationMs", 500)
-            self.ear = Ear(rate_hz, told.get("prefixPaddingMs", 60) + never, silence_ms + never)
-        return self.ear
-
-    def _detection(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.setup.get("realtimeInputConfig", {}).get("automaticActivityDetection", {})
-        return found
-
-    async def _take_content(self, told: Mapping[str, Any]) -> None:
-        _check(told, {"turns", "turnComplete"}, " at 'client_content'")
-        if any("role" not in turn for turn in told.get("turns", ())):
-            raise _Refused(*INVALID)
-        if not told.get("turnComplete"):
-            return
-        if self._has_history:
-            await self.interrupt()
-            await self.answer()
-        self._has_history = True
+            self.ear = Ear(int(rate[1] or 16_000), told.get("prefixPaddingMs", 60) + never, silence_ms)
+        await self.hear(samples(data))
 
     async def _take_results(self, told: Mapping[str, Any]) -> None:
         for result in told["functionResponses"]:
             if result["id"] not in self._asked:
                 raise _Refused(1008, "Requested entity was not found.")
             waiting = self._results.get(result["id"])
-            if waiting is not None and not waiting.done() and not result.get("willContinue"):
+            if waiting is not None and not waiting.done():
                 waiting.set_result(result)
-
-    async def _take_context(self, told: Mapping[str, Any]) -> None:
-        _check(told, {"systemInstruction", "tools"}, " at 'context_update'")
 
 
 class _Refused(Exception):

@@ -7,10 +7,11 @@ import base64
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from aiohttp import web
+from fakes import far_end
 from fakes.far_end import Conversant, Reply, Use, at_pace, samples
 
 from fdbcore.types import Pcm
@@ -35,11 +36,10 @@ class Model:
     tools: Literal["BLOCKING", "NON_BLOCKING"]
     others: bool = True
     thinks: bool = False
-    takes_chunks: bool = False
 
 
 MODELS: Mapping[str, Model] = {
-    "gemini-2.5-flash-native-audio-preview-12-2025": Model("BLOCKING", takes_chunks=True),
+    "gemini-2.5-flash-native-audio-preview-12-2025": Model("BLOCKING"),
     "gemini-3.1-flash-live-preview": Model("BLOCKING", others=False),
     "gemini-3.8-live": Model("NON_BLOCKING"),
     "gemini-3.8-live-extended-thinking": Model("NON_BLOCKING", others=False, thinks=True),
@@ -47,36 +47,21 @@ MODELS: Mapping[str, Model] = {
 
 
 @dataclass(frozen=True)
-class Quirks:
-    """How the server behaves, and where it goes wrong.
-
-    setup_s: how long the set-up takes, and how much longer (resume_s) that of a session that is resumed. refuses:
-    why a session is not taken (one of REFUSALS, or an HTTP status in place of the WebSocket); "no answer": the
-    set-up is never confirmed. cues: see `Party`; methods of `Voice`. mute: it answers no turn. deaf: it finds no
-    turns in what it hears, so that only cues and other input move it. think_s: from a turn's end to the answer.
-    faster: how much faster than real time audio comes. assumes_playback: turn_complete comes when the audio would
-    have been played; otherwise at once, and an interruption may come after it. late_chunks: chunks that still come
-    after `interrupted`. completes: turn_complete follows it. ends: turn_complete_reason. signals_activity:
-    voice_activity is sent. words: what the caller is taken to have said, turn by turn.
+class Quirks(far_end.Quirks):
+    """Beside those of all: resume_s: how much longer the set-up of a session takes that is resumed. refuses: why a
+    session is not taken (one of REFUSALS, or an HTTP status in place of the WebSocket). faster: how much faster than
+    real time audio comes. assumes_playback: turn_complete comes when the audio would have been played; otherwise at
+    once, and an interruption may come after it. completes: turn_complete follows `interrupted`. ends:
+    turn_complete_reason. signals_activity: voice_activity is sent.
     """
 
-    replies: Sequence[Reply] = (Reply(),)
-    cues: Mapping[int, str] = field(default_factory=dict)
-    setup_s: float = 0.0
     resume_s: float = 0.0
     refuses: str | int | None = None
-    mute: bool = False
-    deaf: bool = False
-    think_s: float = 0.2
     faster: float = 8.0
     assumes_playback: bool = True
-    late_chunks: int = 0
     completes: bool = True
     ends: str | None = None
     signals_activity: bool = True
-    words: Sequence[str] = ("what is the time",)
-    time_left_s: int = 50
-    text_frames: bool = False
 
 
 class Voice(Conversant):
@@ -94,7 +79,6 @@ class Voice(Conversant):
         self._results: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._asked: set[str] = set()
         self._plays_until = 0.0
-        self._is_dead = False
 
     @property
     def model(self) -> Model:
@@ -119,7 +103,7 @@ class Voice(Conversant):
         assert self.ear is not None
         self.ear.in_turn = False
         await self._signal("ACTIVITY_END", at_ms)
-        words = self.quirks.words[self.n_turns % len(self.quirks.words)].split()
+        words = self.quirks.words.split()
         self.n_turns += 1
         if "inputAudioTranscription" in self.setup:
             for number, word in enumerate(words, start=1):
@@ -167,7 +151,7 @@ class Voice(Conversant):
             await asyncio.wait(calls)  # which leaves them as they are when it is cancelled
             return await self._speak(reply, reply.seconds)
         self.begin(self._speak_after(calls, reply))
-        await self._speak(reply, reply.filler_s, is_idle=False)
+        await self._speak(reply, 0.0, is_idle=False)
 
     async def _call(self, uses: Sequence[Use]) -> list[asyncio.Future[dict[str, Any]]]:
         told, calls = [], []
@@ -184,14 +168,8 @@ class Voice(Conversant):
         return any(self.functions.get(use.name, {}).get("behavior", self.model.tools) == "BLOCKING" for use in uses)
 
     async def _speak_after(self, calls: Sequence[asyncio.Future[dict[str, Any]]], reply: Reply) -> None:
-        """What is said once functions that stop nothing have ended, as the last of them asks for it."""
-        scheduling = [result.get("scheduling", "WHEN_IDLE") for result in await asyncio.gather(*calls)][-1]
-        if scheduling == "SILENT":
-            return
-        if scheduling == "INTERRUPT":
-            await self.interrupt()
-        while self._generation is not None and not self._generation.done():
-            await asyncio.wait([self._generation])
+        """What is said once functions that stop nothing have ended."""
+        await asyncio.gather(*calls)
         self._generation = self.begin(self._speak(reply, reply.seconds))
 
     async def _speak(self, reply: Reply, seconds: float, is_idle: bool = True) -> None:
@@ -205,9 +183,7 @@ class Voice(Conversant):
             nonlocal number
             await self._say_chunk(chunk)
             number += 1
-            await self._transcribe(
-                words, len(words) * (number - 1) // n_chunks, len(words) * number // n_chunks, seconds
-            )
+            await self._transcribe(words, len(words) * (number - 1) // n_chunks, len(words) * number // n_chunks)
 
         await at_pace(voice, CHUNK, self.quirks.faster, RATE_HZ, say)
         await self._content(generationComplete=True)
@@ -216,18 +192,11 @@ class Voice(Conversant):
         await self._complete(is_idle)
         await self._update_handle(resumable=True)
 
-    async def _transcribe(self, words: Sequence[str], first: int, end: int, seconds: float) -> None:
+    async def _transcribe(self, words: Sequence[str], first: int, end: int) -> None:
         """The words from `first` to `end`, which share the time of the voice evenly."""
-        config = self.setup.get("outputAudioTranscription")
-        if config is None or first == end:
+        if "outputAudioTranscription" not in self.setup or first == end:
             return
         told: dict[str, Any] = {"text": "".join(f" {word}" for word in words[first:end])}
-        if config.get("wordTimestamp"):
-            each_s = seconds / len(words)
-            told["words"] = [
-                {"word": words[at], "startOffset": _seconds(at * each_s), "endOffset": _seconds((at + 1) * each_s)}
-                for at in range(first, end)
-            ]
         await self._content(outputTranscription=told | ({"finished": True} if end == len(words) else {}))
 
     # What goes out
@@ -243,7 +212,6 @@ class Voice(Conversant):
         content: dict[str, Any] = {"turnComplete": True}
         if self.quirks.ends:
             content["turnCompleteReason"] = self.quirks.ends
-            content |= {"waitingForInput": True} if self.quirks.ends == "NEED_MORE_INPUT" else {}
         if self.model.thinks:
             content["interactionStatus"] = "IDLE" if is_idle else "IN_PROGRESS"
         await self.tell({"serverContent": content, "usageMetadata": self._usage()})
@@ -272,11 +240,10 @@ class Voice(Conversant):
         await self.tell({"serverContent": content})
 
     async def tell(self, message: Mapping[str, Any]) -> None:
-        if self._is_dead or self.ws.closed:
+        if self.ws.closed:
             return
         self.note(self.sent, message)
-        text = json.dumps(message)
-        await (self.ws.send_str(text) if self.quirks.text_frames else self.ws.send_bytes(text.encode()))
+        await self.ws.send_bytes(json.dumps(message).encode())
 
     async def close(self, code: int, reason: str) -> None:
         for task in list(self._tasks):
@@ -287,7 +254,7 @@ class Voice(Conversant):
 
     async def go_away(self) -> None:
         """Announce the end of the connection."""
-        await self.tell({"goAway": {"timeLeft": f"{self.quirks.time_left_s}s"}})
+        await self.tell({"goAway": {"timeLeft": "50s"}})
 
     async def deadline(self) -> None:
         """End it, as at the session's limit."""
@@ -304,10 +271,6 @@ class Voice(Conversant):
     async def overflow(self) -> None:
         """End it, as when the context is full."""
         await self.close(*INVALID)
-
-    async def die(self) -> None:
-        """Say nothing more, and keep the connection."""
-        self._is_dead = True
 
     async def send_garbage(self) -> None:
         """Send what is no JSON."""

@@ -36,7 +36,7 @@ class LiveServer(VendorServer):
     model = MODELS[0]
 
     def __init__(self, plan: LivePlan | None = None, faults: Faults | None = None) -> None:
-        super().__init__("sk-fake-live-0123456789abcdef", "authorization", faults)
+        super().__init__("authorization", faults)
         self.plan = plan or LivePlan()
         self.sessions: list[LiveSession] = []
 
@@ -47,12 +47,9 @@ class LiveServer(VendorServer):
     def held(self) -> Sequence[LiveSession]:
         return self.sessions
 
-    def model_names(self) -> Sequence[str]:
-        return MODELS
-
     def routes(self) -> Sequence[web.RouteDef]:
         attach = web.get(f"{PATH}/{{session_id}}/attach", self._attach)
-        return [web.get(PATH, self._talk), attach, web.get("/v1/models", self.list_models)]
+        return [web.get(PATH, self._talk), attach]
 
     async def _talk(self, request: web.Request) -> web.StreamResponse:
         if refused := self.keeps_out(request):
@@ -79,7 +76,7 @@ class LiveServer(VendorServer):
         return socket
 
     async def _attach(self, request: web.Request) -> web.StreamResponse:
-        """A second connection, which sees what happens in a session, with times, and may steer it."""
+        """A second connection, which sees what happens in a session, with times."""
         if refused := self.keeps_out(request):
             return refused
         session = next((each for each in self.sessions if each.id == request.match_info["session_id"]), None)
@@ -90,9 +87,8 @@ class LiveServer(VendorServer):
         wire = SocketWire(socket, request.transport)
         session.attached.append(wire)
         with suppress(ConnectionError):
-            async for message in socket:
-                if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
-                    await session.take(message.data, wire)
+            async for _ in socket:
+                pass
         if wire in session.attached:
             session.attached.remove(wire)
         return socket

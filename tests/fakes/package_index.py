@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler
 from zipfile import ZipFile
 
-from fakes.threaded import ThreadedServer
+from fakes.threaded import Handler, ThreadedServer
 
 
 def wheel(name: str, version: str, files: Mapping[str, bytes]) -> tuple[str, bytes]:
@@ -42,7 +41,7 @@ class PackageIndex(ThreadedServer):
         return f"http://127.0.0.1:{self.server_port}/simple/"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: PackageIndex
 
     def do_GET(self) -> None:
@@ -54,16 +53,6 @@ class _Handler(BaseHTTPRequestHandler):
                 f'<a href="/files/{file}#sha256={hashlib.sha256(data).hexdigest()}">{file}</a>'
                 for file, data in files.items()
             ]
-            self._send(f"<!DOCTYPE html><body>{''.join(links)}</body>".encode(), "text/html", 200 if files else 404)
+            self.send(f"<!DOCTYPE html><body>{''.join(links)}</body>".encode(), 200 if files else 404, "text/html")
         else:
-            self._send(self.server.wheels[name], "application/octet-stream", 200)
-
-    def _send(self, data: bytes, kind: str, status: int) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+            self.send(self.server.wheels[name], kind="application/octet-stream")

@@ -25,7 +25,7 @@ from fakes.realtime.parts import Item, Logged, Wire
 from fakes.realtime.plan import RATE_HZ, Call, Faults, Pace, Plan, Reply, Wave, place_of, tones
 from fakes.realtime.session import Session
 from fakes.realtime.webrtc import CallDesk
-from fakes.realtime.websocket import BETA_IS_GONE, SocketWire, serve, turn_away, wrong_model
+from fakes.realtime.websocket import SocketWire, serve, turn_away, wrong_model
 from fakes.vendor_server import VendorServer
 
 __all__ = [
@@ -52,9 +52,7 @@ class RealtimeServer(VendorServer):
 
     def __init__(self, plan: Plan | None = None, dialect: str = "openai", faults: Faults | None = None) -> None:
         self.dialect = DIALECTS[dialect]
-        super().__init__(
-            f"sk-fake-{dialect}-0123456789abcdef" if self.dialect.header else "", self.dialect.header, faults
-        )
+        super().__init__(self.dialect.header, faults)
         self.plan = plan or Plan()
         self.variable = self.dialect.variable
         self.model = self.dialect.models[-1] if self.dialect.models else "local"
@@ -71,13 +69,9 @@ class RealtimeServer(VendorServer):
     def held(self) -> Sequence[Session]:
         return self.sessions
 
-    def model_names(self) -> Sequence[str]:
-        return self.dialect.models
-
     def routes(self) -> Sequence[web.RouteDef]:
         path = self.dialect.path
-        ours = [web.get(path, self._talk), web.get(f"{path.removesuffix('/realtime')}/models", self.list_models)]
-        return [*ours, *(self._desk.routes() if self.dialect.webrtc else ())]
+        return [web.get(path, self._talk), *(self._desk.routes() if self.dialect.webrtc else ())]
 
     async def stop(self) -> None:
         await self._desk.end()
@@ -92,9 +86,7 @@ class RealtimeServer(VendorServer):
         self.queries.append(dict(request.query))
         model = request.query.get("model") or request.query.get("deployment", "")
         wrong = wrong_model(self.dialect, model)
-        if "OpenAI-Beta" in request.headers and self.dialect.name in ("openai", "azure"):
-            wrong = BETA_IS_GONE
-        elif self.faults.at_once is not None:
+        if self.faults.at_once is not None:
             wrong = Wrong(self.faults.at_once, f"It was planned to fail by {self.faults.at_once}.")
         with suppress(ConnectionError):
             if wrong is not None:

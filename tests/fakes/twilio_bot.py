@@ -15,13 +15,13 @@ import asyncio
 import base64
 import json
 import re
-import ssl
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import WSMsgType, web
+from fakes import far_end
 from fakes.ear import Ear
 from fakes.far_end import Conversant, FarEnd, Reply, at_pace
 from fakes.loopback import serve_alone
@@ -50,25 +50,15 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Quirks:
-    """How the bot behaves, and where it goes wrong.
-
-    greeting: what it says first. cues: see `Party`; methods of `Bot`. refuses: the HTTP status in place of a WebSocket.
-    mute: it answers no turn. deaf: it finds no turns. think_s: from a turn's end to the answer. faster: how much faster
-    than real time its audio comes, in messages of message_ms. late_chunks: messages of audio that come after `clear`.
+class Quirks(far_end.Quirks):
+    """Beside those of all: refuses: the HTTP status in place of a WebSocket. faster: how much faster than real time its
+    audio comes, in messages of message_ms.
     """
 
-    replies: Sequence[Reply] = (Reply(),)
-    greeting: Reply | None = None
-    cues: Mapping[int, str] = field(default_factory=dict)
     refuses: int | None = None
-    mute: bool = False
-    deaf: bool = False
-    think_s: float = 0.2
     silence_ms: int = 500
     faster: float = 10.0
     message_ms: int = 200
-    late_chunks: int = 0
 
 
 @dataclass
@@ -79,12 +69,11 @@ class Mark:
     back_s: float | None = None
 
 
-class TwilioBot(FarEnd["Bot"]):
+class TwilioBot(FarEnd["Bot", Quirks]):
     """The server of the application."""
 
-    def __init__(self, quirks: Quirks | None = None, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(tls)
-        self.quirks = quirks or Quirks()
+    KEY = ""
+    usual = Quirks()
 
     def routes(self) -> Sequence[web.RouteDef]:
         return [web.get("/media", self._stream)]
@@ -109,7 +98,6 @@ class Bot(Conversant):
         self._events: list[str] = []
         self._plays_until = 0.0
         self._speech: asyncio.Task[None] | None = None
-        self._is_dead = False
 
     async def run(self) -> None:
         async for received in self.ws:
@@ -215,8 +203,6 @@ class Bot(Conversant):
             for mark in self.marks.values():
                 mark.due_s = min(mark.due_s, self._plays_until)
             await self._tell("clear")
-            for _ in range(self.quirks.late_chunks):
-                await self._say(self.said[-1][-RATE_HZ * self.quirks.message_ms // 1000 :])
 
     async def _speak_later(self, reply: Reply) -> None:
         await asyncio.sleep(self.quirks.think_s)
@@ -235,10 +221,10 @@ class Bot(Conversant):
 
     async def _say(self, pcm: Pcm) -> None:
         self._plays_until = max(self._plays_until, time.monotonic()) + len(pcm) / RATE_HZ
-        await self._tell("media", {"payload": base64.b64encode(companded(pcm, SOUND["type"])).decode()})
+        await self._tell("media", {"payload": base64.b64encode(companded(pcm)).decode()})
 
     async def _tell(self, event: str, told: Mapping[str, Any] | None = None) -> None:
-        if self._is_dead or self.ws.closed:
+        if self.ws.closed:
             return
         message = {"event": event, "streamSid": self.start["streamSid"]} | ({} if told is None else {event: told})
         self.note(self.sent, message)
@@ -246,17 +232,9 @@ class Bot(Conversant):
 
     # Cues, beside `answer`, `interrupt`, `mark` and `abort`
 
-    async def hang_up(self) -> None:
-        """End the stream, as an application that has nothing more to say."""
-        await self.ws.close()
-
     async def fail(self) -> None:
         """End it, as one that has crashed."""
         await self.ws.close(code=1011)
-
-    async def die(self) -> None:
-        """Say nothing more, and keep the connection."""
-        self._is_dead = True
 
     async def send_garbage(self) -> None:
         """Send text that is no JSON."""

@@ -14,13 +14,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from aiohttp import WSMsgType, web
+from fakes import far_end
 from fakes.ear import Ear
 from fakes.far_end import Conversant, FarEnd, Reply, Use, samples
 from fakes.loopback import serve_alone
@@ -48,32 +48,18 @@ REFUSALS = {
 
 
 @dataclass(frozen=True)
-class Quirks:
-    """How the server behaves, and where it goes wrong.
-
-    join_s: how long it takes from joining until the call has started. changes: what the call has in place of what was
-    asked for. greeting: what the agent says first, unless the user is to speak first. cues: see `Party`; methods of
-    `Leg`. refuses: the HTTP status of requests for a call, of the first `refused` ones; with a 429 it asks to wait
-    retry_after_s. slow_s: how long such a request takes. mute: it answers no turn. deaf: it finds no turns in
-    what it hears. think_s: from a turn's end to the answer. silence_ms: what ends a turn, unless the call says it.
-    late_chunks: chunks of 20 ms that still come after `playback_clear_buffer`. words: what the caller is taken to say.
+class Quirks(far_end.Quirks):
+    """Beside those of all: changes: what the call has in place of what was asked for. refuses: the HTTP status of
+    requests for a call, of the first `refused` ones; with a 429 it asks to wait retry_after_s. slow_s: how long such a
+    request takes. silence_ms: what ends a turn, unless the call says it.
     """
 
-    replies: Sequence[Reply] = (Reply(),)
-    greeting: Reply = Reply(1.0, "hello there")  # noqa: RUF009
-    cues: Mapping[int, str] = field(default_factory=dict)
-    join_s: float = 0.0
     changes: Mapping[str, Any] = field(default_factory=dict)
     refuses: int | None = None
     refused: int = 1_000_000
     retry_after_s: float = 3600
     slow_s: float = 0.0
-    mute: bool = False
-    deaf: bool = False
-    think_s: float = 0.2
     silence_ms: int = 500
-    late_chunks: int = 0
-    words: Sequence[str] = ("what is the time",)
 
 
 @dataclass
@@ -85,26 +71,21 @@ class Call:
     end_reason: str | None = None
 
 
-class UltravoxServer(FarEnd["Leg"]):
+class UltravoxServer(FarEnd["Leg", Quirks]):
     """The server. calls: those that were created, by their id. refused: why the others were not. n_asked: all."""
 
-    KEY: ClassVar[str] = "FakeUltr.avox0123456789abcdefghijklmnopqr"
+    usual = Quirks()
 
-    def __init__(self, quirks: Quirks | None = None, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(tls)
-        self.quirks = quirks or Quirks()
+    def __init__(self, quirks: Quirks | None = None) -> None:
+        super().__init__(quirks)
         self.calls: dict[str, Call] = {}
         self.refused: list[Mapping[str, Any]] = []
         self.n_asked = 0
-
-    def introduction(self) -> str:
-        return f"{super().introduction()} {self.KEY}"
 
     def routes(self) -> Sequence[web.RouteDef]:
         return [
             web.post("/api/calls", self._create),
             web.get("/api/calls/{id}", self._show),
-            web.post("/api/calls/{id}/send_data_message", self._send),
             web.get("/calls/{id}/server_web_socket", self._join),
         ]
 
@@ -131,15 +112,6 @@ class UltravoxServer(FarEnd["Leg"]):
         call = self._call(request)
         told: dict[str, Any] = {"callId": request.match_info["id"], "endReason": call.end_reason, **call.body}
         return web.json_response(told)
-
-    async def _send(self, request: web.Request) -> web.Response:
-        self._check_key(request)
-        call = self._call(request)
-        legs = [leg for leg in self.parties if leg.call is call and not leg.ws.closed]
-        if not legs:
-            return web.json_response({"detail": "Call is not active."}, status=422)
-        await legs[0].take(await request.json())
-        return web.Response(status=204)
 
     async def _join(self, request: web.Request) -> web.StreamResponse:
         call = self._call(request)
@@ -178,10 +150,9 @@ class Leg(Conversant):
         self.ear = Ear(self._in_hz, self._vad_ms("minimumTurnDuration", 60) + never, self._silence_ms)
         self._speech: asyncio.Task[None] | None = None
         self._waiting: dict[str, asyncio.Future[Mapping[str, Any]]] = {}
-        self._says_text = call.body.get("initialOutputMedium") == "MESSAGE_MEDIUM_TEXT"
-        self._is_protected = self._is_dead = False
+        self._is_protected = False
         self._rest = b""
-        self._ordinal = self._n_turns = 0
+        self._ordinal = 0
         self._words: list[str] = []
         self.state = "idle"
 
@@ -194,12 +165,12 @@ class Leg(Conversant):
         return default if told is None else round(1000 * _duration_s(told))
 
     async def run(self) -> None:
-        await asyncio.sleep(self.quirks.join_s)
+        await asyncio.sleep(self.quirks.ready_s)
         await self._tell("call_started", callId=self.request.match_info["id"])
         if "maxDuration" in self.call.body:
             self.begin(self._end_after(_duration_s(self.call.body["maxDuration"])))
         if self._agent_is_first:
-            self._speech = self.begin(self._speak(self.quirks.greeting, self.quirks.greeting.seconds))
+            self._speech = self.begin(self._speak(self.quirks.greeting or Reply(1.0, "hello there")))
         else:
             await self._state("listening")
         try:
@@ -224,19 +195,15 @@ class Leg(Conversant):
         return body.get("firstSpeaker") != "FIRST_SPEAKER_USER" and "user" not in body.get("firstSpeakerSettings", {})
 
     async def take(self, message: Mapping[str, Any]) -> None:
-        """A data message, from either way in."""
+        """A data message."""
         self.note(self.received, message)
         match message:
-            case {"type": "ping", "timestamp": timestamp}:
-                await self._tell("pong", timestamp=timestamp)
             case {"type": "user_text_message", "text": str()}:
-                await self._take_text(message.get("urgency", "soon"))
+                await self.answer()
             case {"type": "forced_agent_message", "content": str(content)}:
                 await self.interrupt()
                 self._is_protected = bool(message.get("uninterruptible"))
-                self._speech = self.begin(self._speak(Reply(1.0, content), 1.0))
-            case {"type": "set_output_medium", "medium": "voice" | "text" as medium}:
-                self._says_text = medium == "text"
+                self._speech = self.begin(self._speak(Reply(1.0, content)))
             case {"type": "client_tool_result", "invocationId": str(number)}:
                 self.results.append(message)
                 waiting = self._waiting.pop(number, None)
@@ -246,13 +213,6 @@ class Leg(Conversant):
                 await self.hang_up()
             case _:
                 self.unknown.append(message)
-
-    async def _take_text(self, urgency: str) -> None:
-        if urgency == "later":
-            return
-        if urgency == "immediate":
-            await self.interrupt()
-        await self.answer()
 
     # Turns
 
@@ -266,8 +226,7 @@ class Leg(Conversant):
         if self._waiting:
             return
         await self._tell("user_stopped_speaking")
-        await self._transcribe("user", self.quirks.words[self._n_turns % len(self.quirks.words)])
-        self._n_turns += 1
+        await self._transcribe("user", self.quirks.words)
         await self.answer()
 
     async def answer(self) -> None:
@@ -290,38 +249,31 @@ class Leg(Conversant):
     async def _generate(self, reply: Reply) -> None:
         await self._state("thinking")
         await asyncio.sleep(self.quirks.think_s)
-        reaction = await self._use(reply.uses) if reply.uses else "speaks"
-        if reaction == "listens":
-            return await self._state("listening")
-        await self._speak(reply, reply.seconds)
+        if reply.uses:
+            await self._use(reply.uses)
+        await self._speak(reply)
 
-    async def _use(self, uses: Sequence[Use]) -> str:
-        """Have the client run tools, all at once; how the agent is to react to the last result."""
+    async def _use(self, uses: Sequence[Use]) -> None:
+        """Have the client run tools, all at once, and wait for their results."""
         for use in uses:
             number = f"invocation-{self.n_replies}-{len(self._waiting) + 1}"
             self._waiting[number] = asyncio.get_running_loop().create_future()
             await self._tell(
                 "client_tool_invocation", toolName=use.name, invocationId=number, parameters=dict(use.arguments)
             )
-        waiting = list(self._waiting.values())
-        await asyncio.wait(waiting, timeout=max(self._timeout_s(use) for use in uses))
+        await asyncio.wait(list(self._waiting.values()), timeout=max(self._timeout_s(use) for use in uses))
         self._waiting.clear()
         for use in uses:
             await self._tell("tool_used", toolName=use.name)
-        done = [each.result() for each in waiting if each.done()]
-        return str(done[-1].get("agentReaction", "speaks")) if done else "speaks"
 
     def _timeout_s(self, use: Use) -> float:
         tools = [tool.get("temporaryTool", {}) for tool in self.call.body.get("selectedTools", ())]
         told = [tool["timeout"] for tool in tools if tool.get("modelToolName") == use.name and "timeout" in tool]
         return _duration_s(told[0]) if told else TOOL_TIMEOUT_S
 
-    async def _speak(self, reply: Reply, seconds: float) -> None:
+    async def _speak(self, reply: Reply) -> None:
         await self._state("speaking")
-        if self._says_text:
-            await self._transcribe("agent", reply.words)
-            return await self._state("listening")
-        voice = self.next_voice(seconds, self._out_hz)
+        voice = self.next_voice(reply.seconds, self._out_hz)
         chunk = self._out_hz * CHUNK_MS // 1000
         words = reply.words.split()
         self._words = []
@@ -334,7 +286,7 @@ class Leg(Conversant):
             if due:
                 await self._tell_words(" ".join(due) + " " * (len(self._words) + len(due) < len(words)))
                 self._words += due
-        await asyncio.sleep(began + seconds - time.monotonic())
+        await asyncio.sleep(began + reply.seconds - time.monotonic())
         await self._transcribe("agent", reply.words)
         self._is_protected = False
         await self._state("listening")
@@ -346,8 +298,7 @@ class Leg(Conversant):
         await self._tell("transcript", **told)
 
     async def _transcribe(self, role: str, text: str) -> None:
-        medium = "text" if role == "agent" and self._says_text else "voice"
-        await self._tell("transcript", role=role, medium=medium, text=text, final=True, ordinal=self._ordinal)
+        await self._tell("transcript", role=role, medium="voice", text=text, final=True, ordinal=self._ordinal)
         self._ordinal += 1
 
     async def _state(self, state: str) -> None:
@@ -356,18 +307,14 @@ class Leg(Conversant):
 
     async def _tell(self, kind: str, **fields: object) -> None:
         name = re.sub(r"_(.)", lambda found: found[1].upper(), kind)
-        if (
-            self._is_dead
-            or self.ws.closed
-            or not self._medium.get("dataMessages", {}).get(name, name not in OFF_BY_DEFAULT)
-        ):
+        if self.ws.closed or not self._medium.get("dataMessages", {}).get(name, name not in OFF_BY_DEFAULT):
             return
         message = {"type": kind, **fields}
         self.note(self.sent, message)
         await self.ws.send_json(message)
 
     async def _send_audio(self, pcm: Pcm) -> None:
-        if not self._is_dead and not self.ws.closed:
+        if not self.ws.closed:
             self.note(self.sent, pcm)
             await self.ws.send_bytes(pcm.astype("<i2").tobytes())
 
@@ -388,10 +335,6 @@ class Leg(Conversant):
     async def fail(self) -> None:
         """End it, as when the server fails."""
         await self._end(1011, "system_error")
-
-    async def die(self) -> None:
-        """Say nothing more, and keep the connection."""
-        self._is_dead = True
 
     async def send_garbage(self) -> None:
         """Send text that is no JSON."""

@@ -7,7 +7,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -42,11 +42,13 @@ class WithErrors(Protocol):
 
 
 class VendorServer(Loopback):
-    """key: lets in; "" for anybody. header: carries it. asked: all requests."""
+    """key: lets in; "" for anybody. header: carries it, if there is one. asked: all requests."""
 
-    def __init__(self, key: str, header: str, faults: Faults | None) -> None:
+    KEY: ClassVar[str] = "sk-fake-openai-0123456789abcdef"
+
+    def __init__(self, header: str, faults: Faults | None) -> None:
         super().__init__()
-        self.key, self.header, self.faults = key, header, faults or Faults()
+        self.key, self.header, self.faults = self.KEY if header else "", header, faults or Faults()
         self.asked: list[Asked] = []
 
     @property
@@ -60,10 +62,6 @@ class VendorServer(Loopback):
     @abstractmethod
     def held(self) -> Sequence[WithErrors]:
         """The sessions that were begun."""
-
-    @abstractmethod
-    def model_names(self) -> Sequence[str]:
-        """What `GET …/models` lists."""
 
     def faults_of_its_own(self) -> Iterable[BaseException]:
         return (error for session in self.held() for error in session.errors)
@@ -99,12 +97,6 @@ class VendorServer(Loopback):
         shown = f"{given[:8]}{'*' * max(0, len(given) - 12)}{given[-4:]}"  # as the vendor echoes it
         told = f"Incorrect API key provided: {shown}. You can find your API key in your settings."
         return failure(401, Wrong("invalid_api_key", told if given else "Missing bearer authentication in header"))
-
-    async def list_models(self, request: web.Request) -> web.Response:
-        if refused := self.keeps_out(request):
-            return refused
-        named = {"object": "model", "created": 1_760_000_000, "owned_by": "system"}
-        return web.json_response({"object": "list", "data": [{"id": name, **named} for name in self.model_names()]})
 
 
 def refusal(faults: Faults) -> web.Response:

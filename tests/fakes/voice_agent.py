@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import WSMsgType, web
+from fakes import far_end
 from fakes.ear import Ear
 from fakes.far_end import Conversant, Reply, Use, at_pace, samples
 
@@ -19,28 +20,15 @@ CHUNK_MS = 100
 
 
 @dataclass(frozen=True)
-class Quirks:
-    """How the server behaves, and where it goes wrong.
-
-    greeting: what the agent says first; None for nothing. cues: see `Party`; methods of the agent. ready_s: how long it
-    takes from the settings until it is ready. refuses: the HTTP status of the first request, and what its body says.
-    mute: it answers no turn. deaf: it finds no turns in what it hears. think_s: from a turn's end to the answer.
-    late_chunks: chunks of what was interrupted that still come. faster: how much faster audio comes than it sounds.
-    forms: what it confirms in place of its forms of audio. words: what the caller is taken to say.
+class Quirks(far_end.Quirks):
+    """Beside those of all: refuses: the HTTP status of the first request, and what its body says. faster: how much
+    faster audio comes than it sounds. forms: what it confirms in place of its forms of audio.
     """
 
-    replies: Sequence[Reply] = (Reply(),)
-    greeting: Reply | None = None
-    cues: Mapping[int, str] = field(default_factory=dict)
-    ready_s: float = 0.0
-    refuses: tuple[int, str] | None = None
-    mute: bool = False
-    deaf: bool = False
     think_s: float = 0.05
-    late_chunks: int = 0
+    refuses: tuple[int, str] | None = None
     faster: float = 1000.0
     forms: Mapping[str, Any] = field(default_factory=dict)
-    words: str = "what is the time"
 
 
 class VoiceAgent(Conversant):

@@ -15,14 +15,27 @@ SystemSpeaks: TypeAlias = Callable[[int, int | None], bool]
 """Whether the system speaks in a tick, given the tick in which the examiner last fell silent (None: it has not)."""
 
 
-class Stepped:
+class Told:
+    """What an examiner told of itself."""
+
+    events: list[dict[str, Any]]
+
+    def of(self, kind: str, **fields: object) -> list[dict[str, Any]]:
+        return [each for each in self.events if each["kind"] == kind and fields.items() <= each.items()]
+
+    @property
+    def verdicts(self) -> list[str]:
+        return [each["verdict"] for each in self.of("examiner_goal")]
+
+
+class Stepped(Told):
     """A conversation of `party` with a system that speaks when `speaks` says so, by early edges without errors."""
 
     def __init__(
         self, party: Examiner, speaks: SystemSpeaks, most_ticks: int = 40_000, origin_ns: int | None = None
     ) -> None:
         party.start(origin_ns)
-        self.events: list[dict[str, Any]] = []
+        self.events = []
         silent_since: int | None = None
         was_loud = False
         for tick in range(most_ticks):
@@ -38,13 +51,6 @@ class Stepped:
             party.sense(tick, is_loud, active)
         self.left, self.planted, self.ticks = party.left, party.planted(), tick
         party.close()
-
-    def of(self, kind: str, **fields: object) -> list[dict[str, Any]]:
-        return [each for each in self.events if each["kind"] == kind and fields.items() <= each.items()]
-
-    @property
-    def verdicts(self) -> list[str]:
-        return [each["verdict"] for each in self.of("examiner_goal")]
 
 
 def answers(after_ticks: int = 30, for_ticks: int = 200) -> SystemSpeaks:

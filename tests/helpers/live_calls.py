@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from fakes.parties import Caller
@@ -21,6 +21,7 @@ from fdbcore.runs.replay import replay
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import Pcm
 
+Party = TypeVar("Party", bound=Endpoint)
 DONE = {"kind": "done", "side": None, "reason": None}
 
 
@@ -60,6 +61,15 @@ def opened(party: Endpoint) -> Iterator[None]:
 def open_and_close(party: Endpoint) -> None:
     with opened(party):
         pass
+
+
+def probed(party: Party) -> Party:
+    """The party, after it was tried out."""
+    try:
+        party.probe()
+    finally:
+        party.close()
+    return party
 
 
 def assert_opening_fails(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, get_args
 
@@ -124,16 +124,12 @@ async def talking(server: RealtimeServer, **options: Any) -> AsyncIterator[Talk]
                 task.cancel()
 
 
-def hold(server: RealtimeServer, script: Callable[[Talk], Awaitable[None]], **options: Any) -> Talk:
-    """Play the script; all that the fake sent, and all that it obeyed, is of the vendor's types."""
-
-    async def run() -> Talk:
-        async with talking(server, **options) as talk:
-            await script(talk)
-        return talk
-
+@asynccontextmanager
+async def conversing(server: RealtimeServer, **options: Any) -> AsyncIterator[Talk]:
+    """A conversation; all that the fake sent in it, and all that it obeyed, is of the vendor's types."""
     with server:
-        talk = asyncio.run(run())
+        async with talking(server, **options) as talk:
+            yield talk
     for session in server.sessions:
         blamed = [event["error"]["event_id"] for event in session.told("error")]
         for event in session.told():
@@ -141,7 +137,6 @@ def hold(server: RealtimeServer, script: Callable[[Talk], Awaitable[None]], **op
         for event in session.events():
             if event.get("event_id") not in [*blamed, None] or not blamed:
                 check(event, client_events()[event["type"]])
-    return talk
 
 
 QUICK = Pace(first_s=0.0, speed=50.0, transcription_s=0.0, arguments_s=0.0)

@@ -9,7 +9,7 @@ import wave
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,10 @@ import pytest
 from fakes.fake_chat import KEY, FakeChat, Turn
 from fakes.fake_speech import FakeSpeech
 from fakes.model_server import NEEDS_OPENAI
-from fakes.parties import Caller
 from fakes.worlds import Shop
+from helpers import live_calls
 from helpers.conformance import SECRET, Behaviour, EndpointConformance, asks_twice
-from scipy.io import wavfile
+from helpers.live_calls import of_kind, said, speaks
 
 from fdbcore.endpoints.sentences import whole_sentences
 from fdbcore.errors import PartyError, SettingsError
@@ -82,18 +82,14 @@ def held(
     with FakeChat(turns, heard) as chat, FakeSpeech() as speech:
         path.mkdir()
         party = endpoint(f"cascaded:{written(path, chat, speech, **settings)}")
-        caller = Caller([any(start <= tick < end for start, end in spoken) for tick in range(ticks)])
         how = LiveSettings(vad="energy", realtime=live)
-        return converse(caller, party, path / "call", how, {}, threading.Event(), world=world, seed="s"), chat
-
-
-def of_kind(recording: Recording, kind: str) -> list[dict[str, Any]]:
-    return [event for event in recording.events if event["kind"] == kind and event["side"] == "B"]
+        return converse(
+            speaks(*spoken, ticks=ticks), party, path / "call", how, {}, threading.Event(), world=world, seed="s"
+        ), chat
 
 
 def loud_ticks(recording: Recording) -> npt.NDArray[np.bool_]:
-    _, audio = wavfile.read(recording.path / "session.wav")
-    loud: npt.NDArray[np.bool_] = np.abs(audio[:, 1].reshape(-1, 480)).max(axis=1) > 1000
+    loud: npt.NDArray[np.bool_] = np.abs(said(recording).reshape(-1, 480)).max(axis=1) > 1000
     return loud
 
 
@@ -254,8 +250,7 @@ def test_a_speaker_that_fails_is_the_systems_fault(tmp_path: Path) -> None:
         path = written(tmp_path, chat, speech)
         path.write_text(re.sub('openai-tts[^"]*', "exec:false", path.read_text()))
         party = endpoint(f"cascaded:{path}")
-        caller = Caller([False] * 20)
-        recording = converse(caller, party, tmp_path / "call", LiveSettings(vad="energy"), {}, threading.Event())
+        recording = live_calls.held(tmp_path / "call", speaks(ticks=20), party)
     assert recording.outcome is not None
     assert (recording.outcome["kind"], recording.outcome["side"]) == ("failed", "B")
 

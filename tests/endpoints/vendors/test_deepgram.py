@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,55 +14,60 @@ from fakes.far_end import Reply, Use
 from fakes.planted_speech import find
 from fakes.voice_agent import Quirks
 from fakes.worlds import Shop
-from helpers.conformance import SECRET, Behaviour, BurstConformance
-from helpers.live_calls import DONE, held, of_kind, said, speaks
+from helpers.live_calls import DONE, assert_opening_fails, held, of_kind, probed, said, speaks
+from helpers.vendor_conformance import KEYED, VARIABLE, KeyedConformance
 
 from fdbcore.cli.main import main
 from fdbcore.endpoints.vendors import json_ws as module
 from fdbcore.endpoints.vendors.json_ws import JsonWs, json_ws
-from fdbcore.errors import PartyError
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.transcript import transcript
-from fdbcore.protocols import Endpoint
 
 pytestmark = pytest.mark.live
 
 RATE_HZ = 24_000
 
-BEHAVIOURS: Mapping[Behaviour, Quirks] = {
-    "talks": Quirks(cues={30: "answer"}, deaf=True),
-    "mute": Quirks(mute=True),
-    "late": Quirks(cues={30: "answer"}, deaf=True, ready_s=0.3),
-    "hangs": Quirks(ready_s=60),
-    "refuses": Quirks(refuses=(402, "no credits")),
-    "closes": Quirks(cues={30: "answer", 1000: "abort"}, deaf=True),
-    "takes back": Quirks([Reply(20)], cues={20: "answer", 300: "break_in"}, think_s=0, deaf=True),
-}
+
+def address(server: DeepgramServer, settings: str = "", model: str = "gpt-4o-mini", key: str = KEYED) -> str:
+    return f"deepgram:{model}?base_url={server.url('http')}&{key}{settings}"
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DEEP_TEST_KEY", DeepgramServer.KEY)
+def at(
+    server: DeepgramServer, settings: str = "", model: str = "gpt-4o-mini", timeout_s: float = 10, key: str = KEYED
+) -> JsonWs:
+    return json_ws(address(server, settings, model, key), timeout_s)
 
 
-def address(server: DeepgramServer, settings: str = "", model: str = "gpt-4o-mini") -> str:
-    return f"deepgram:{model}?base_url={server.url('http')}&key_variable=DEEP_TEST_KEY{settings}"
+class TestDeepgram(KeyedConformance):
+    server, quirks, at = DeepgramServer, Quirks, staticmethod(at)
+    rate_hz, refuses, interrupts = RATE_HZ, (402, "no credits"), "break_in"
+    refusals = (
+        (Quirks(refuses=(402, "")), "quota: the account has used up", False),
+        (Quirks(refuses=(403, "")), f"key: the key in {VARIABLE} is not taken", False),
+        (Quirks(refuses=(500, "")), "server: the server failed", True),
+    )
+    endings = (
+        (
+            {100: "answer", 700: "fail"},
+            "server: the server failed: try again (The speech-to-text connection closed. ASR_CONNECTION_CLOSED)",
+        ),
+        ({700: "send_wav"}, "sent a WAV file as audio, expected pcm_24000 without a header"),
+        ({100: "answer", 700: "abort"}, "the connection was lost"),
+        ({100: "answer", 700: "hang_up"}, "closed by the system: 1000"),
+    )
+    strange = (
+        (
+            {200: "send_garbage", 300: "send_unknown", 400: "warn", 500: "answer"},
+            {"not an event", "agent_mood", "Warning"},
+        ),
+        ({200: "send_odd", 300: "answer"}, {"cannot be read"}),
+    )
 
 
-def at(server: DeepgramServer, settings: str = "", model: str = "gpt-4o-mini", timeout_s: float = 10) -> JsonWs:
-    return json_ws(address(server, settings, model), timeout_s)
-
-
-class TestDeepgram(BurstConformance):
-    @pytest.fixture(autouse=True)
-    def secret(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(DeepgramServer, "KEY", SECRET)
-        monkeypatch.setenv("DEEP_TEST_KEY", SECRET)
-
-    @contextmanager
-    def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
-        with DeepgramServer(BEHAVIOURS[behaviour]) as server:
-            yield at(server, timeout_s=timeout_s)
+def test_a_model_that_is_not_offered_is_no_session() -> None:
+    with DeepgramServer() as server:
+        expected = "setting: the server does not take a setting or message (The model gpt-1 is not offered."
+        assert_opening_fails(at(server, model="gpt-1"), expected, probes=True)
 
 
 def test_what_the_caller_interrupts_is_dropped_and_so_is_what_still_comes_of_it(tmp_path: Path) -> None:
@@ -153,9 +155,7 @@ def test_the_settings_are_what_was_asked_for(tmp_path: Path) -> None:
         "&temperature=0.2&greeting=Hello&mip_opt_out=true"
     )
     with DeepgramServer() as server:
-        party = at(server, settings, "claude-haiku-4-5")
-        party.probe()
-        party.close()
+        party = probed(at(server, settings, "claude-haiku-4-5"))
         (agent,) = server.parties
     linear = {"encoding": "linear16", "sample_rate": 24_000}
     assert agent.settings == {
@@ -177,9 +177,7 @@ def test_the_settings_are_what_was_asked_for(tmp_path: Path) -> None:
 
 def test_what_is_not_asked_for_is_not_sent() -> None:
     with DeepgramServer() as server:
-        party = at(server)
-        party.probe()
-        party.close()
+        probed(at(server))
         (agent,) = server.parties
     assert agent.settings is not None
     assert agent.settings["agent"] == {"think": {"provider": {"type": "open_ai", "model": "gpt-4o-mini"}}}
@@ -206,77 +204,6 @@ def test_a_server_is_told_that_we_are_there_until_the_call_begins(monkeypatch: p
     assert agent.n_kept_alive >= 3
 
 
-@pytest.mark.parametrize(
-    ("quirks", "model", "settings", "expected"),
-    [
-        (
-            Quirks(),
-            "gpt-1",
-            "",
-            "setting: the server does not take a setting or message (The model gpt-1 is not offered.",
-        ),
-        (Quirks(refuses=(402, "")), "gpt-4o-mini", "", "quota: the account has used up"),
-        (Quirks(refuses=(403, "")), "gpt-4o-mini", "", "key: the key in DEEP_TEST_KEY is not taken"),
-        (Quirks(refuses=(500, "")), "gpt-4o-mini", "", "server: the server failed"),
-    ],
-)
-def test_what_keeps_a_call_from_beginning_has_a_name(quirks: Quirks, model: str, settings: str, expected: str) -> None:
-    with DeepgramServer(quirks) as server:
-        assert expected in refused(at(server, settings, model))
-
-
-def refused(party: JsonWs) -> str:
-    try:
-        with pytest.raises(PartyError) as error:
-            party.probe()
-    finally:
-        party.close()
-    told = str(error.value)
-    assert told.startswith(f"{party.name}: ")
-    assert "\n" not in told
-    assert DeepgramServer.KEY not in told
-    return told
-
-
-def test_a_wrong_key_and_none_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    with DeepgramServer() as server:
-        party = at(server)
-        monkeypatch.setattr(DeepgramServer, "KEY", "quite-another-key")
-        assert "key: the key in DEEP_TEST_KEY is not taken" in refused(party)
-        assert "key: a request without a key" in refused(json_ws(f"deepgram:m?base_url={server.url('http')}"))
-
-
-@pytest.mark.parametrize(
-    ("cue", "expected"),
-    [
-        ("fail", "server: the server failed: try again (The speech-to-text connection closed. ASR_CONNECTION_CLOSED)"),
-        ("send_wav", "sent a WAV file as audio, expected pcm_24000 without a header"),
-        ("abort", "the connection was lost"),
-        ("hang_up", "closed by the system: 1000"),
-    ],
-)
-def test_what_ends_a_call_has_a_name(cue: str, expected: str, tmp_path: Path) -> None:
-    cues = {400: "warn", 700: cue} | ({} if cue == "send_wav" else {100: "answer"})
-    with DeepgramServer(Quirks([Reply(0.4)], cues=cues, think_s=0, deaf=True)) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=150), at(server))
-    outcome: Any = recording.outcome
-    assert (outcome["kind"], outcome["side"]) == ("failed", "B")
-    assert expected in str(outcome["reason"])
-    assert said(recording).any() == (100 in cues), "what came before is heard"
-    assert "Warning" in {event["name"] for event in of_kind(recording, "event")}
-
-
-def test_strange_messages_are_recorded_and_harm_nothing(tmp_path: Path) -> None:
-    with DeepgramServer(
-        Quirks([Reply(0.5)], cues={200: "send_garbage", 300: "send_unknown", 500: "answer"}, deaf=True)
-    ) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=200), at(server))
-        (agent,) = server.parties
-    assert recording.outcome == DONE
-    find(said(recording), agent.said[0], RATE_HZ)
-    assert {"not an event", "agent_mood"} <= {event["name"] for event in of_kind(recording, "event")}
-
-
 def test_doctor_waits_until_the_settings_are_applied() -> None:
     with DeepgramServer() as server:
         told = CliRunner().invoke(main, ["doctor", address(server)])
@@ -286,14 +213,3 @@ def test_doctor_waits_until_the_settings_are_applied() -> None:
         told = CliRunner().invoke(main, ["doctor", address(server, model="gpt-1")])
     assert told.exit_code == 1
     assert "ready in" not in told.output
-
-
-def test_messages_with_values_of_other_kinds_are_recorded_as_odd(tmp_path: Path) -> None:
-    cues = {200: "send_odd", 300: "answer"}
-    with DeepgramServer(Quirks([Reply(0.5)], cues=cues, deaf=True)) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=150), at(server), Shop([]))
-        (agent,) = server.parties
-    assert recording.outcome == DONE
-    assert "cannot be read" in {event["name"] for event in of_kind(recording, "event")}
-    assert of_kind(recording, "tool_call") == []
-    find(said(recording), agent.said[0], RATE_HZ)

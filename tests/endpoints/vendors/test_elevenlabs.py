@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,53 +13,70 @@ from fakes.far_end import Reply, Use
 from fakes.planted_speech import find
 from fakes.voice_agent import Quirks
 from fakes.worlds import Shop
-from helpers.conformance import SECRET, Behaviour, BurstConformance
-from helpers.live_calls import DONE, assert_failed, assert_refused, held, of_kind, said, speaks
+from helpers.live_calls import DONE, assert_opening_fails, held, of_kind, probed, said, speaks
+from helpers.vendor_conformance import KEYED, VARIABLE, TurnsConformance
 
 from fdbcore.cli.main import main
 from fdbcore.endpoints.vendors.json_ws import JsonWs, _is_websocket_of, json_ws
-from fdbcore.errors import PartyError
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.transcript import transcript
-from fdbcore.protocols import Endpoint
 
 pytestmark = pytest.mark.live
 
 
-BEHAVIOURS: Mapping[Behaviour, Quirks] = {
-    "talks": Quirks(cues={30: "answer"}, deaf=True),
-    "mute": Quirks(mute=True),
-    "late": Quirks(cues={30: "answer"}, deaf=True, ready_s=0.3),
-    "hangs": Quirks(ready_s=60),
-    "refuses": Quirks(refuses=(402, "no credits")),
-    "closes": Quirks(cues={30: "answer", 1000: "abort"}, deaf=True),
-    "takes back": Quirks([Reply(20)], cues={20: "answer", 300: "interrupt"}, think_s=0, deaf=True),
-}
+def address(server: ElevenLabsServer, settings: str = "", agent: str = "agent_1", key: str = KEYED) -> str:
+    return f"elevenlabs:{agent}?base_url={server.url('http')}&{key}{settings}"
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ELEVEN_TEST_KEY", ElevenLabsServer.KEY)
+def at(
+    server: ElevenLabsServer, settings: str = "", agent: str = "agent_1", timeout_s: float = 10, key: str = KEYED
+) -> JsonWs:
+    return json_ws(address(server, settings, agent, key), timeout_s)
 
 
-def address(server: ElevenLabsServer, settings: str = "", agent: str = "agent_1") -> str:
-    return f"elevenlabs:{agent}?base_url={server.url('http')}&key_variable=ELEVEN_TEST_KEY{settings}"
+class TestElevenLabs(TurnsConformance):
+    server, quirks, at = ElevenLabsServer, Quirks, staticmethod(at)
+    rate_hz, late_samples, refuses = 16_000, 4_800, (402, "no credits")
+    items = ("utterance 1", "utterance 2")
+    refusals = (
+        (Quirks(refuses=(402, "no credits left")), "quota: the account has used up", False),
+        (Quirks(refuses=(500, "oh")), "server: the server failed", True),
+    )
+    endings = (
+        ({100: "answer", 700: "use_up"}, "quota: the account has used up"),
+        ({100: "answer", 700: "run_out"}, "session limit: the session reached its longest duration"),
+        ({700: "send_wav"}, "sent a WAV file as audio, expected pcm_16000 without a header"),
+        ({100: "answer", 700: "abort"}, "the connection was lost"),
+        ({200: "answer", 900: "hang_up"}, ""),
+    )
+    strange = (
+        (
+            {200: "send_garbage", 300: "send_unknown", 400: "send_no_audio", 500: "answer"},
+            {"not an event", "agent_mood", "not audio", "cannot be read"},
+        ),
+        ({200: "send_odd", 300: "answer"}, {"cannot be read"}),
+    )
 
 
-def at(server: ElevenLabsServer, settings: str = "", agent: str = "agent_1", timeout_s: float = 10) -> JsonWs:
-    return json_ws(address(server, settings, agent), timeout_s)
+@pytest.mark.parametrize(
+    ("forms", "agent", "settings", "expected"),
+    [
+        ({}, "agent_9", "", f"agent: there is no such agent or model for the key in {VARIABLE}"),
+        ({}, "agent_strict", "&instructions=x", "setting: the server does not take a setting"),
+        ({"in": "pcm_44100"}, "agent_1", "", "form of the audio that it hears, at conversation_init"),
+        ({"out": "opus_48000"}, "agent_1", "", "form of the audio that it says, at conversation_init"),
+        ({"out": None}, "agent_1", "", "got None"),
+    ],
+)
+def test_an_agent_that_cannot_be_had_as_asked_is_no_session(
+    forms: Mapping[str, str | None], agent: str, settings: str, expected: str
+) -> None:
+    with ElevenLabsServer(Quirks(forms=forms)) as server:
+        assert expected in refused(at(server, settings, agent))
 
 
-class TestElevenLabs(BurstConformance):
-    @pytest.fixture(autouse=True)
-    def secret(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(ElevenLabsServer, "KEY", SECRET)
-        monkeypatch.setenv("ELEVEN_TEST_KEY", SECRET)
-
-    @contextmanager
-    def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
-        with ElevenLabsServer(BEHAVIOURS[behaviour]) as server:
-            yield at(server, timeout_s=timeout_s)
+def refused(party: JsonWs) -> str:
+    return assert_opening_fails(party, "", None, ElevenLabsServer.KEY, probes=True)
 
 
 @pytest.mark.parametrize(("form", "rate_hz"), [("pcm_16000", 16_000), ("pcm_22050", 22_050), ("ulaw_8000", 8_000)])
@@ -76,32 +92,6 @@ def test_audio_is_in_the_form_that_the_server_confirms(form: str, rate_hz: int, 
     assert agent.heard_ms == pytest.approx(1800, abs=20), "it hears as much as passed"
     heard = said(recording)
     assert (abs(heard) > 300).sum() == pytest.approx(48_000, rel=0.1), "it is heard as long as it is"
-
-
-def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path) -> None:
-    quirks = Quirks(
-        [Reply(3.0, "it is noon here in the office"), Reply(0.5, "very well")],
-        cues={500: "answer", 1500: "interrupt", 1900: "answer"},
-        think_s=0,
-        deaf=True,
-        late_chunks=2,
-    )
-    with ElevenLabsServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((20, 40), ticks=300), at(server))
-        (agent,) = server.parties
-    assert recording.outcome == DONE
-    begin, heard = find(said(recording), agent.said[0], 16_000)
-    assert begin / 48 == pytest.approx(500, abs=25)
-    (cut,) = of_kind(recording, "interrupted")
-    assert (begin + heard) / 48 == pytest.approx(1500, abs=25)
-    assert cut["said_ms"] == pytest.approx(3000, abs=5)
-    assert cut["heard_ms"] == pytest.approx(heard / 48, abs=15)
-    again, heard_again = find(said(recording), agent.said[1], 16_000)
-    assert again / 48 == pytest.approx(1900, abs=25)
-    assert heard_again == pytest.approx(24_000, abs=100)
-    assert recording.measured("B")["late_samples"] == 2 * 4800  # type: ignore[typeddict-item]
-    lines = [(line["text"], "cut" in line) for line in transcript(Reading(recording.path)) if line["side"] == "B"]
-    assert lines == [("it is noon here in the office", True), ("very well", False)]
 
 
 def test_a_greeting_before_tick_0_is_heard_and_pings_are_answered(tmp_path: Path) -> None:
@@ -140,9 +130,7 @@ def test_the_session_is_what_was_asked_for(tmp_path: Path) -> None:
         '&dynamic_variables={"name":"Ann"}'
     )
     with ElevenLabsServer() as server:
-        party = at(server, settings)
-        party.probe()
-        party.close()
+        party = probed(at(server, settings))
         (agent,) = server.parties
     assert agent.initiation == {
         "type": "conversation_initiation_client_data",
@@ -160,51 +148,8 @@ def test_the_session_is_what_was_asked_for(tmp_path: Path) -> None:
 
 def test_nothing_is_overridden_unless_it_is_asked_for() -> None:
     with ElevenLabsServer() as server:
-        party = at(server)
-        party.probe()
-        party.close()
+        probed(at(server))
         assert server.parties[0].initiation == {"type": "conversation_initiation_client_data"}
-
-
-@pytest.mark.parametrize(
-    ("quirks", "agent", "settings", "expected"),
-    [
-        (Quirks(), "agent_9", "", "agent: there is no such agent or model for the key in ELEVEN_TEST_KEY"),
-        (Quirks(refuses=(402, "no credits left")), "agent_1", "", "quota: the account has used up"),
-        (Quirks(refuses=(500, "oh")), "agent_1", "", "server: the server failed"),
-        (Quirks(), "agent_strict", "&instructions=x", "setting: the server does not take a setting"),
-        (Quirks(forms={"in": "pcm_44100"}), "agent_1", "", "form of the audio that it hears, at conversation_init"),
-        (Quirks(forms={"out": "opus_48000"}), "agent_1", "", "form of the audio that it says, at conversation_init"),
-        (Quirks(forms={"out": None}), "agent_1", "", "got None"),
-    ],
-)
-def test_what_keeps_a_call_from_beginning_has_a_name(quirks: Quirks, agent: str, settings: str, expected: str) -> None:
-    with ElevenLabsServer(quirks) as server:
-        told = refused(at(server, settings, agent))
-    assert expected in told
-
-
-def refused(party: JsonWs) -> str:
-    try:
-        with pytest.raises(PartyError) as error:
-            party.probe()
-    finally:
-        party.close()
-    told = str(error.value)
-    assert told.startswith(f"{party.name}: ")
-    assert "\n" not in told
-    assert ElevenLabsServer.KEY not in told
-    return told
-
-
-def test_a_wrong_key_and_none_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    with ElevenLabsServer() as server:
-        party = at(server)
-        monkeypatch.setattr(ElevenLabsServer, "KEY", "sk_quite_another_key")
-        assert "key: the key in ELEVEN_TEST_KEY is not taken" in refused(party)
-    with ElevenLabsServer() as server:
-        keyless = f"elevenlabs:agent_1?base_url={server.url('http')}"
-        assert "key: a request without a key" in refused(json_ws(keyless))
 
 
 @pytest.mark.parametrize(
@@ -215,23 +160,6 @@ def test_a_ticket_that_leads_nowhere_is_told_without_it(url: str | None) -> None
         told = refused(at(server))
     assert "gives no address of a WebSocket of its own at signed_url" in told
     assert "signature" not in told
-
-
-@pytest.mark.parametrize(
-    ("cue", "expected"),
-    [
-        ("use_up", "quota: the account has used up"),
-        ("run_out", "session limit: the session reached its longest duration"),
-        ("send_wav", "sent a WAV file as audio, expected pcm_16000 without a header"),
-        ("abort", "the connection was lost"),
-    ],
-)
-def test_what_ends_a_call_has_a_name(cue: str, expected: str, tmp_path: Path) -> None:
-    cues = {700: cue} if cue == "send_wav" else {100: "answer", 700: cue}
-    with ElevenLabsServer(Quirks([Reply(0.4)], cues=cues, think_s=0, deaf=True)) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=150), at(server))
-    assert_failed(recording, expected)
-    assert said(recording).any() == (100 in cues), "what came before is heard"
 
 
 def test_a_key_that_the_server_echoes_is_written_nowhere(tmp_path: Path) -> None:
@@ -248,23 +176,6 @@ def test_a_key_that_the_server_echoes_is_written_nowhere(tmp_path: Path) -> None
         assert key[:16] not in path.read_text(encoding="utf-8")
 
 
-def test_an_agent_that_hangs_up_has_finished(tmp_path: Path) -> None:
-    with ElevenLabsServer(Quirks([Reply(0.4)], cues={200: "answer", 900: "hang_up"}, deaf=True)) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=200), at(server))
-    assert recording.outcome == DONE
-
-
-def test_strange_messages_are_recorded_and_harm_nothing(tmp_path: Path) -> None:
-    cues = {200: "send_garbage", 300: "send_unknown", 400: "send_no_audio", 500: "answer"}
-    with ElevenLabsServer(Quirks([Reply(0.5)], cues=cues, deaf=True)) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=200), at(server))
-        (agent,) = server.parties
-    assert recording.outcome == DONE
-    find(said(recording), agent.said[0], 16_000)
-    odd = {event["name"] for event in of_kind(recording, "event")}
-    assert {"not an event", "agent_mood", "not audio", "cannot be read"} <= odd
-
-
 def test_doctor_waits_for_the_confirmed_form_and_says_what_is_untried() -> None:
     with ElevenLabsServer() as server:
         told = CliRunner().invoke(main, ["doctor", address(server)])
@@ -275,22 +186,6 @@ def test_doctor_waits_for_the_confirmed_form_and_says_what_is_untried() -> None:
     assert told.exit_code == 1
     assert "got 'mp3_44100'" in told.output
     assert "ready in" not in told.output
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("agent_1?voices=x", "expected settings of base_url, key_variable, instructions, first_message"),
-        ("agent_1?agent=agent_2", "expected settings of base_url, key_variable, instructions, first_message"),
-        ("agent_1?speed=fast", "elevenlabs: speed: expected a number, got 'fast'"),
-        ("agent_1?dynamic_variables=x", "elevenlabs: dynamic_variables: expected a JSON object, got 'x'"),
-        ("", "expected elevenlabs:NAME, got no name"),
-        ("agent_1?key_variable=NO_SUCH_KEY", "expected a key in NO_SUCH_KEY"),
-    ],
-)
-def test_a_wrong_address_is_one_line(given: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ELEVENLABS_API_KEY", "a-key-of-nobody")
-    assert_refused(f"elevenlabs:{given}", expected, json_ws)
 
 
 def test_an_interruption_without_a_number_cuts_what_is_queued(tmp_path: Path) -> None:
@@ -317,14 +212,3 @@ def test_an_interruption_without_a_number_cuts_what_is_queued(tmp_path: Path) ->
 def test_audio_goes_to_servers_of_the_vendor_alone(url: str, is_taken: bool) -> None:
     assert _is_websocket_of(url, "https://api.elevenlabs.io", "elevenlabs.io") == is_taken
     assert not _is_websocket_of("wss://api.elevenlabs.io/x", "https://example.org", "elevenlabs.io")
-
-
-def test_messages_with_values_of_other_kinds_are_recorded_as_odd(tmp_path: Path) -> None:
-    cues = {200: "send_odd", 300: "answer"}
-    with ElevenLabsServer(Quirks([Reply(0.5)], cues=cues, deaf=True)) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=150), at(server), Shop([]))
-        (agent,) = server.parties
-    assert recording.outcome == DONE
-    assert "cannot be read" in {event["name"] for event in of_kind(recording, "event")}
-    assert of_kind(recording, "tool_call") == []
-    find(said(recording), agent.said[0], 16_000)

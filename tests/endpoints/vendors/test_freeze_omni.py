@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -18,54 +18,76 @@ from fakes.freeze_omni_server import FreezeOmniServer, Line, Quirks
 from fakes.outside import Outside
 from fakes.planted_speech import find
 from fakes.realtime.plan import tones
-from helpers.conformance import Behaviour, BurstConformance
+from helpers.conformance import Behaviour
 from helpers.live_calls import (
     DONE,
-    assert_failed,
     assert_opening_fails,
-    assert_refused,
     assert_replays,
     held,
     of_kind,
     opened,
+    probed,
     said,
     speaks,
 )
+from helpers.vendor_conformance import VendorConformance
 
 from fdbcore.endpoints.vendors.freeze_omni import FreezeOmni, freeze_omni
 from fdbcore.endpoints.vendors.socket_io import read_packet, write_packet
 from fdbcore.errors import SettingsError
-from fdbcore.protocols import Endpoint
 from fdbcore.registry import endpoint
 
 pytestmark = pytest.mark.live
 
 RATE_HZ = 24_000
-TALKS = Habits((2.0,), think_s=0.05, deaf=True)
 AT_ONCE = Habits((0.5,), think_s=0, faster=1e9, deaf=True)
-
-BEHAVIOURS: Mapping[Behaviour, Quirks] = {
-    "talks": Quirks(TALKS, cues={40: "answer"}),
-    "mute": Quirks(Habits(mute=True)),
-    "late": Quirks(TALKS, cues={40: "answer"}, slow_s=0.3),
-    "hangs": Quirks(slow_s=60),
-    "refuses": Quirks(max_users=0),
-    "closes": Quirks(TALKS, cues={40: "answer", 1000: "abort"}),
-    "takes back": Quirks(
-        Habits((20.0,), chunk_ms=5000, think_s=0, faster=1e9, deaf=True), cues={20: "answer", 300: "interrupt"}
-    ),
-}
 
 
 def at(server: FreezeOmniServer, settings: str = "tls=0", timeout_s: float = 10) -> FreezeOmni:
     return freeze_omni(f"freeze-omni:{server.url('ws').partition(':')[2]}?{settings}", timeout_s)
 
 
-class TestFreezeOmni(BurstConformance):
-    @contextmanager
-    def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
-        with FreezeOmniServer(BEHAVIOURS[behaviour]) as server:
-            yield at(server, timeout_s=timeout_s)
+class TestFreezeOmni(VendorConformance):
+    server, at, rate_hz = FreezeOmniServer, staticmethod(at), RATE_HZ
+    refusals = (
+        (Quirks(max_users=0), "busy: ", True),
+        (Quirks(refuses=503), "refused with HTTP 503", True),
+        (Quirks(refuses=404), "there is no server of Socket.IO 5 (HTTP 404)", False),
+        (Quirks(ready_s=60), "no session within 0.5 s", True),
+    )
+    endings = (
+        ({100: "answer", 700: "abort"}, "the connection was lost"),
+        ({100: "answer", 700: "hang_up"}, "the server ended the call"),
+        ({100: "answer", 700: "time_out"}, "session limit: it had no answer to give for too long"),
+        ({100: "answer", 700: "die"}, "sent no ping for 0.6 s"),
+    )
+    ODD: ClassVar[Mapping[int, str]] = {
+        200: "send_garbage",
+        300: "send_unknown",
+        400: "send_stray_bytes",
+        500: "send_half_a_sample",
+        900: "answer",
+    }
+    strange = ((ODD, {"not an event", "mood", "bytes without an event"}),)
+
+    def behaving(self, behaviour: Behaviour) -> Quirks:
+        talks, takes_back = Habits((2.0,), think_s=0.05, deaf=True), Habits((20.0,), 5000, 0, 1e9, deaf=True)
+        found: Mapping[Behaviour, Quirks] = {
+            "talks": Quirks(talks, cues={40: "answer"}),
+            "mute": Quirks(Habits(mute=True)),
+            "late": Quirks(talks, cues={40: "answer"}, ready_s=0.3),
+            "hangs": Quirks(ready_s=60),
+            "refuses": Quirks(max_users=0),
+            "closes": Quirks(talks, cues={40: "answer", 1000: "abort"}),
+            "takes back": Quirks(takes_back, cues={20: "answer", 300: "interrupt"}),
+        }
+        return found[behaviour]
+
+    def cued(self, cues: Mapping[int, str]) -> Quirks:
+        return Quirks(AT_ONCE, cues=cues, ping_s=0.3, pong_s=0.3)
+
+    def world(self) -> None:
+        """It takes no tools."""
 
 
 def stops(leg: Line) -> list[Noted]:
@@ -83,9 +105,8 @@ def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path
         recording = held(tmp_path / "call", speaks((20, 60), (250, 280), ticks=480), at(server))
         (leg,) = server.parties
     assert recording.outcome == DONE
-    assert leg.user is not None
     audio, sent, (_, stop) = said(recording), pieces(leg), stops(leg)
-    begin, heard = find(audio, leg.user.said[0], RATE_HZ)
+    begin, heard = find(audio, leg.said[0], RATE_HZ)
     assert begin / 48 == pytest.approx(sent[0].heard_ms + 1, abs=10), "with 1 ms of look-ahead"
     arrived_ms = of_kind(recording, "arrivals")[0]["at_us"][0] / 1000
     assert 0 <= begin / 48 - 1 - arrived_ms <= 10.1, "it is heard in the tick after it came"
@@ -95,7 +116,7 @@ def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path
     assert cut["said_ms"] == pytest.approx(stale / 48, abs=2)
     assert cut["heard_ms"] == pytest.approx(heard / 48, abs=11)
     assert cut["said_ms"] > cut["heard_ms"] + 1000
-    again, heard_again = find(audio, leg.user.said[1], RATE_HZ)
+    again, heard_again = find(audio, leg.said[1], RATE_HZ)
     (answer,) = [each for each in sent if each.at_ns > stop.at_ns][:1]
     assert again / 48 == pytest.approx(answer.heard_ms + 1, abs=10)
     assert heard_again >= 49 * 480
@@ -111,10 +132,9 @@ def test_an_answer_whose_pieces_come_slowly_is_one_utterance(tmp_path: Path) -> 
     with FreezeOmniServer(Quirks(habits, cues={200: "answer"})) as server:
         recording = held(tmp_path / "call", speaks((10, 20), ticks=400), at(server))
         (leg,) = server.parties
-    assert leg.user is not None
     (item,) = of_kind(recording, "item")
     assert item["said_samples"] / 48 == pytest.approx(3200, abs=2)
-    assert find(said(recording), leg.user.said[0], RATE_HZ)[1] >= 319 * 480
+    assert find(said(recording), leg.said[0], RATE_HZ)[1] >= 319 * 480
     assert recording.measured("B")["underruns"] == 0
 
 
@@ -146,93 +166,22 @@ def test_what_the_model_is_told(tmp_path: Path) -> None:
     assert party.describe()["instructions"] == "Be short."
 
 
-def test_a_certificate_of_its_own_is_taken(certificate: Path, tmp_path: Path) -> None:
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate)
+def test_a_certificate_of_its_own_is_taken(tls: ssl.SSLContext, tmp_path: Path) -> None:
     with FreezeOmniServer(Quirks(AT_ONCE, cues={100: "answer"}), tls) as server:
         recording = held(tmp_path / "call", speaks((10, 30), ticks=100), at(server, ""))
-        check_opening_fails(at(server, "tls=0"), "hung up without a word; does it want TLS (tls=1)?")
+        expected = "hung up without a word; does it want TLS (tls=1)?"
+        assert_opening_fails(at(server, "tls=0"), expected, probes=True)
     assert recording.outcome == DONE
     assert said(recording).any()
     with FreezeOmniServer() as server:
-        check_opening_fails(at(server, ""), "no TLS there")
-
-
-def check_opening_fails(party: Endpoint, expected: str, transient: bool = False) -> None:
-    assert_opening_fails(party, expected, transient, probes=True)
-
-
-@pytest.mark.parametrize(
-    ("quirks", "expected", "transient"),
-    [
-        (Quirks(max_users=0), "busy: ", True),
-        (Quirks(refuses=503), "refused with HTTP 503", True),
-        (Quirks(refuses=404), "there is no server of Socket.IO 5 (HTTP 404)", False),
-        (Quirks(slow_s=60), "no session within 0.5 s", True),
-    ],
-)
-def test_what_keeps_a_call_from_beginning_has_a_name(quirks: Quirks, expected: str, transient: bool) -> None:
-    with FreezeOmniServer(quirks) as server:
-        check_opening_fails(at(server, timeout_s=0.5), expected, transient)
-
-
-@pytest.mark.parametrize(
-    ("cue", "expected"),
-    [
-        ("abort", "the connection was lost"),
-        ("hang_up", "the server ended the call"),
-        ("time_out", "session limit: it had no answer to give for too long"),
-        ("die", "sent no ping for 0.6 s"),
-    ],
-)
-def test_what_ends_a_call_has_a_name(cue: str, expected: str, tmp_path: Path) -> None:
-    quirks = Quirks(AT_ONCE, cues={100: "answer", 700: cue}, ping_s=0.3, pong_s=0.3)
-    with FreezeOmniServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=250), at(server))
-    assert_failed(recording, expected)
-    assert said(recording).any(), "what came before is heard"
-
-
-def test_garbage_harms_nothing(tmp_path: Path) -> None:
-    cues = {
-        200: "send_garbage",
-        300: "send_unknown",
-        400: "send_stray_bytes",
-        500: "send_half_a_sample",
-        1000: "answer",
-    }
-    with FreezeOmniServer(Quirks(AT_ONCE, cues=cues, ping_s=0.2, pong_s=0.2)) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=200), at(server))
-        (leg,) = server.parties
-    assert recording.outcome == DONE, "and each ping is answered"
-    assert leg.user is not None
-    find(said(recording), leg.user.said[0], RATE_HZ)
-    assert {"not an event", "mood", "bytes without an event"} <= {
-        event["name"] for event in of_kind(recording, "event")
-    }
+        assert_opening_fails(at(server, ""), "no TLS there", probes=True)
 
 
 def test_we_say_that_it_may_stop() -> None:
     with FreezeOmniServer() as server:
-        party = at(server)
-        party.probe()
-        party.close()
+        probed(at(server))
         (leg,) = server.parties
     assert leg.received[-1].message == '42["recording-stopped"]'
-
-
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        ("freeze-omni:server", "expected freeze-omni://HOST:PORT"),
-        ("freeze-omni://h:8081/room", "expected freeze-omni://HOST:PORT"),
-        ("freeze-omni://h:8081?voice=x", "expected settings of tls, instructions"),
-        ("freeze-omni://h:8081?tls=yes", "tls: expected 0 or 1"),
-        ("freeze-omni://h:8081?instructions=@/no/such/file", "/no/such/file: cannot be read"),
-    ],
-)
-def test_a_wrong_address_is_one_line(address: str, expected: str) -> None:
-    assert_refused(address, expected)
 
 
 def test_it_takes_no_tools() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -15,13 +14,10 @@ from fakes.gemini_live_server import GeminiLiveServer
 from fakes.gemini_live_voice import Quirks
 from fakes.planted_speech import find
 from fakes.worlds import Shop
-from helpers.conformance import SECRET, Behaviour, BurstConformance
 from helpers.live_calls import (
     DONE,
     assert_failed,
     assert_opening_fails,
-    assert_refused,
-    assert_replays,
     assert_system_turns,
     held,
     of_kind,
@@ -29,9 +25,9 @@ from helpers.live_calls import (
     said,
     speaks,
 )
+from helpers.vendor_conformance import KEYED, VARIABLE, TurnsConformance
 
 from fdbcore.endpoints.vendors.gemini_live import GeminiLive, gemini_live
-from fdbcore.protocols import Endpoint
 from fdbcore.types import SAMPLE_RATE_HZ
 
 pytestmark = pytest.mark.live
@@ -42,37 +38,55 @@ LIVE_38 = "gemini-3.8-live"
 THINKS_38 = "gemini-3.8-live-extended-thinking"
 FRAME = SAMPLE_RATE_HZ // 100
 
-BEHAVIOURS: Mapping[Behaviour, Quirks] = {
-    "talks": Quirks(cues={30: "answer"}, deaf=True),
-    "mute": Quirks(mute=True),
-    "late": Quirks(cues={30: "answer"}, deaf=True, setup_s=0.3),
-    "hangs": Quirks(refuses="no answer"),
-    "refuses": Quirks(refuses="region"),
-    "closes": Quirks(cues={30: "answer", 1000: "abort"}, deaf=True),
-    "takes back": Quirks([Reply(20)], cues={20: "answer", 300: "interrupt"}, think_s=0, faster=10_000, deaf=True),
-}
+
+def at(
+    server: GeminiLiveServer, model: str = LIVE_38, settings: str = "", timeout_s: float = 10, key: str = KEYED
+) -> GeminiLive:
+    return gemini_live(f"gemini-live:{model}?base_url={server.url('http')}&{key}&{settings}", timeout_s)
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GEMINI_TEST_KEY", GeminiLiveServer.KEY)
+class TestGeminiLive(TurnsConformance):
+    server, quirks, at = GeminiLiveServer, Quirks, staticmethod(at)
+    rate_hz, late_samples, refuses = 24_000, 11_520, "region"
+    at_once = MappingProxyType({"think_s": 0, "faster": 10_000})
+    refusals = (
+        (Quirks(refuses=401), f"key: the key in {VARIABLE} is not taken", False),
+        (Quirks(refuses=429), "busy: ", True),
+        (Quirks(refuses=500), "server: ", True),
+        (Quirks(refuses="key expired"), f"key: the key in {VARIABLE} is not taken", False),
+        (Quirks(refuses="quota"), "quota: ", False),
+        (Quirks(refuses="region"), "region: ", False),
+        (Quirks(refuses="busy"), "busy: ", True),
+        (Quirks(refuses="invalid"), "setting: ", False),
+        (Quirks(ready_s=60), "no session within 0.5 s", True),
+    )
+    endings = (
+        ({200: "answer", 700: "deadline"}, "session limit: the session reached its longest duration"),
+        ({200: "answer", 400: "go_away", 700: "fail"}, "session limit: "),
+        ({200: "answer", 700: "fail"}, "server: the server failed"),
+        ({200: "answer", 700: "exhaust"}, "quota: "),
+        ({200: "answer", 700: "overflow"}, "context: the context is full"),
+        ({200: "answer", 700: "abort"}, "the connection was lost"),
+    )
+    strange = (
+        (
+            {200: "send_garbage", 300: "send_unknown", 400: "send_half_a_sample", 500: "answer"},
+            {"not an event", "modelMood"},
+        ),
+    )
 
 
-def at(server: GeminiLiveServer, model: str = LIVE_38, settings: str = "", timeout_s: float = 10) -> GeminiLive:
-    address = f"gemini-live:{model}?base_url={server.url('http')}&key_variable=GEMINI_TEST_KEY&{settings}"
-    return gemini_live(address, timeout_s)
+def test_that_it_will_go_away_is_told_and_is_the_reason_once_it_has(tmp_path: Path) -> None:
+    quirks = Quirks([Reply(0.4)], cues={200: "answer", 400: "go_away", 700: "abort"}, think_s=0, deaf=True)
+    with GeminiLiveServer(quirks) as server:
+        recording = held(tmp_path / "call", speaks((10, 30), ticks=200), at(server))
+    assert_failed(recording, "session limit: ", GeminiLiveServer.KEY)
+    assert [event["time_left_s"] for event in of_kind(recording, "going_away")] == [50]
 
 
-class TestGeminiLive(BurstConformance):
-    @pytest.fixture(autouse=True)
-    def secret(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(GeminiLiveServer, "KEY", SECRET)
-        monkeypatch.setenv("GEMINI_TEST_KEY", SECRET)
-
-    @contextmanager
-    def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
-        with GeminiLiveServer(BEHAVIOURS[behaviour]) as server:
-            yield at(server, timeout_s=timeout_s)
+def test_a_wrong_model_is_told() -> None:
+    with GeminiLiveServer() as server:
+        assert_opening_fails(at(server, "gemini-9"), "model: there is no such model", probes=True)
 
 
 def check_against_the_sdk(leg: Leg) -> None:
@@ -89,43 +103,8 @@ def check_against_the_sdk(leg: Leg) -> None:
         types.LiveClientMessage.model_validate(message)
 
 
-def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path) -> None:
-    quirks = Quirks(
-        [Reply(3.0, "it is noon here in the office"), Reply(0.5, "very well")],
-        cues={500: "answer", 1500: "interrupt", 1900: "answer"},
-        words=["what is the time"],
-        think_s=0,
-        deaf=True,
-        late_chunks=2,
-    )
-    with GeminiLiveServer(quirks) as server:
-        party = at(server)
-        recording = held(tmp_path / "call", speaks((20, 40), ticks=280), party)
-        (leg,) = server.parties
-    assert recording.outcome == DONE
-    audio = said(recording)
-    begin, heard = find(audio, leg.said[0], 24_000)
-    arrived_ms = of_kind(recording, "arrivals")[0]["at_us"][0] / 1000
-    assert 0 <= begin / 48 - arrived_ms <= 10.1, "it is heard in the tick after it came"
-    to_session = party.uplink.session_ms
-    assert begin / 48 == pytest.approx(to_session(500), abs=20), "a packet, and a tick"
-    (cut,) = of_kind(recording, "interrupted")
-    assert (begin + heard) / 48 == pytest.approx(to_session(1500), abs=20)
-    assert cut["item"] == "turn_1"
-    assert cut["heard_ms"] == pytest.approx(heard / 48, abs=10)
-    assert cut["said_ms"] == pytest.approx(3000, abs=2)
-    assert not audio[begin + cut["heard_ms"] * 48 : begin + cut["heard_ms"] * 48 + 35 * FRAME].any()
-    again, heard_again = find(audio, leg.said[1], 24_000)
-    assert again / 48 == pytest.approx(to_session(1900), abs=20)
-    assert heard_again == 24_000
-    assert [event["item"] for event in of_kind(recording, "item")] == ["turn_2"]
-    assert_replays(recording, tmp_path / "again")
-    assert recording.measured("B")["late_samples"] == 2 * 11_520  # type: ignore[typeddict-item]
-    assert recording.measured("B")["underruns"] == 0
-
-
 def test_the_servers_turns_stand_on_our_clock(tmp_path: Path) -> None:
-    with GeminiLiveServer(Quirks([Reply(0.3)], words=["what is it"])) as server:
+    with GeminiLiveServer(Quirks([Reply(0.3)], words="what is it")) as server:
         recording = held(
             tmp_path / "call", speaks((30, 60), (140, 160), ticks=250), at(server, settings="silence_duration_ms=300")
         )
@@ -222,61 +201,6 @@ def test_what_it_counts_is_told(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("refuses", "expected", "transient"),
-    [
-        (401, "key: the key in GEMINI_TEST_KEY is not taken", False),
-        (429, "busy: ", True),
-        (500, "server: ", True),
-        ("key expired", "key: the key in GEMINI_TEST_KEY is not taken", False),
-        ("quota", "quota: ", False),
-        ("region", "region: ", False),
-        ("busy", "busy: ", True),
-        ("invalid", "setting: ", False),
-        ("no answer", "no session within 0.3 s", True),
-    ],
-)
-def test_what_keeps_a_session_from_beginning_has_a_name(refuses: str | int, expected: str, transient: bool) -> None:
-    with GeminiLiveServer(Quirks(refuses=refuses)) as server:
-        check_opening_fails(at(server, timeout_s=0.3 if refuses == "no answer" else 10), expected, transient)
-
-
-def check_opening_fails(party: Endpoint, expected: str, transient: bool = False) -> None:
-    assert_opening_fails(party, expected, transient, GeminiLiveServer.KEY, probes=True)
-
-
-def test_a_wrong_key_and_a_wrong_model_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    with GeminiLiveServer() as server:
-        check_opening_fails(at(server, "gemini-9"), "model: there is no such model")
-        monkeypatch.setenv("GEMINI_TEST_KEY", "some-other-key")
-        check_opening_fails(at(server), "key: the key in GEMINI_TEST_KEY is not taken")
-        keyless = gemini_live(f"gemini-live:{LIVE_38}?base_url={server.url('http')}")
-        check_opening_fails(keyless, "key: a request without a key")
-
-
-@pytest.mark.parametrize(
-    ("cues", "expected"),
-    [
-        ({700: "deadline"}, "session limit: the session reached its longest duration"),
-        ({400: "go_away", 700: "fail"}, "session limit: "),
-        ({400: "go_away", 700: "abort"}, "session limit: "),
-        ({700: "fail"}, "server: the server failed"),
-        ({700: "exhaust"}, "quota: "),
-        ({700: "overflow"}, "context: the context is full"),
-        ({700: "abort"}, "the connection was lost"),
-    ],
-    ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else "",
-)
-def test_what_ends_a_session_has_a_name(cues: dict[int, str], expected: str, tmp_path: Path) -> None:
-    quirks = Quirks([Reply(0.4)], cues={200: "answer"} | cues, think_s=0, deaf=True)
-    with GeminiLiveServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=200), at(server))
-    assert_failed(recording, expected, GeminiLiveServer.KEY)
-    assert said(recording).any(), "what came before is heard"
-    if "go_away" in cues.values():
-        assert [event["time_left_s"] for event in of_kind(recording, "going_away")] == [50]
-
-
 def test_a_turn_that_is_declined_says_so(tmp_path: Path) -> None:
     quirks = Quirks([Reply(0.2)], cues={300: "answer"}, think_s=0, deaf=True, ends="PROHIBITED_INPUT_CONTENT")
     with GeminiLiveServer(quirks) as server:
@@ -286,19 +210,8 @@ def test_a_turn_that_is_declined_says_so(tmp_path: Path) -> None:
     assert recording.outcome == DONE
 
 
-def test_garbage_harms_nothing(tmp_path: Path) -> None:
-    cues = {200: "send_garbage", 300: "send_unknown", 400: "send_half_a_sample", 500: "answer"}
-    with GeminiLiveServer(Quirks([Reply(0.5)], cues=cues, think_s=0, deaf=True)) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=200), at(server))
-        (leg,) = server.parties
-    assert recording.outcome == DONE
-    find(said(recording), leg.said[0], 24_000)
-    assert any(event["name"] == "not an event" for event in of_kind(recording, "event"))
-    assert any("modelMood" in str(event["data"]) for event in of_kind(recording, "event"))
-
-
 def test_a_session_is_resumed_only_if_asked_and_says_so(tmp_path: Path) -> None:
-    quirks = Quirks([Reply(0.5)], cues={300: "answer", 1500: "deadline"}, think_s=0, setup_s=0.2)
+    quirks = Quirks([Reply(0.5)], cues={300: "answer", 1500: "deadline"}, think_s=0, ready_s=0.2)
     with GeminiLiveServer(quirks) as server:
         party = at(server, settings="resumption=true&silence_duration_ms=200")
         recording = held(tmp_path / "call", speaks((200, 230), ticks=290), party)
@@ -410,25 +323,6 @@ def test_the_setup_is_what_was_asked_for(tmp_path: Path) -> None:
     assert party.services() == [("audio", "127.0.0.1", "", "")]
 
 
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        (f"{LIVE_38}?voice=Kore", "expected settings of base_url, key_variable, instructions, voice_name"),
-        (f"{LIVE_38}?tool_behavior=WAIT", "expected BLOCKING or NON_BLOCKING, got 'WAIT'"),
-        (f"{FLASH_31}?tool_behavior=NON_BLOCKING", f"{FLASH_31} only has BLOCKING"),
-        (f"{FLASH_31}?proactive_audio=true", f"proactive_audio: {FLASH_31} does not take it"),
-        (f"{THINKS_38}?tool_behavior=BLOCKING&thinking_level=LOW", f"{THINKS_38} only has NON_BLOCKING"),
-        (THINKS_38, f"thinking_level: {THINKS_38} needs it"),
-        ("", "expected gemini-live:NAME, got no name"),
-        (LIVE_38 + "?key_variable=NO_SUCH_KEY", "expected a key in NO_SUCH_KEY"),
-        (f"{LIVE_38}?base_url=http://x&instructions=@none.txt", "none.txt: cannot be read: No such file or directory"),
-    ],
-)
-def test_a_wrong_address_is_one_line(address: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GOOGLE_API_KEY", "a-key-of-nobody")
-    assert_refused(f"gemini-live:{address}", expected)
-
-
 def test_the_key_goes_to_no_other_server() -> None:
     async def elsewhere(request: web.Request) -> web.Response:
         raise web.HTTPFound(f"{thief.url('http')}{request.path}")
@@ -438,7 +332,8 @@ def test_the_key_goes_to_no_other_server() -> None:
             return [web.get("/{path:.*}", elsewhere)]
 
     with GeminiLiveServer() as thief, Redirects() as server:
-        check_opening_fails(at(server), "cannot connect: the server sends us to another one")
+        expected = "cannot connect: the server sends us to another one"
+        assert_opening_fails(at(server), expected, False, GeminiLiveServer.KEY, probes=True)
         assert thief.parties == []
 
 

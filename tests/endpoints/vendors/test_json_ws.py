@@ -14,6 +14,7 @@ from fakes.planted_speech import find
 from fakes.voice_agent import Quirks
 from fakes.worlds import Shop
 from helpers.live_calls import DONE, held, of_kind, said, speaks
+from helpers.vendor_conformance import KEYED
 
 from fdbcore.cli.main import main
 from fdbcore.endpoints.vendors.json_keys import AUDIO, OPTION, RULES, TICKET, TOP
@@ -52,11 +53,6 @@ audio = '{"event": "media_input", "stream_id": "fdbcore", "media": {"payload": "
 """After Cartesia's Line, with words as Hume's EVI tells them."""
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DECLARED_TEST_KEY", DeclaredServer.KEY)
-
-
 @pytest.fixture
 def assembly(tmp_path: Path) -> Path:
     """The complete example of the page."""
@@ -77,7 +73,7 @@ def line(tmp_path: Path) -> Path:
 
 
 def at(server: DeclaredServer, table: Path, settings: str = "") -> JsonWs:
-    return json_ws(f"json-ws:{table}?base_url={server.url('http')}&key_variable=DECLARED_TEST_KEY{settings}", 10)
+    return json_ws(f"json-ws:{table}?base_url={server.url('http')}&{KEYED}{settings}", 10)
 
 
 @pytest.mark.live
@@ -156,11 +152,11 @@ def test_a_form_that_cannot_be_had_is_no_session(forms: dict[str, object], line:
 @pytest.mark.live
 def test_doctor_holds_the_first_exchange(assembly: Path) -> None:
     with DeclaredServer(AssemblyAgent) as server:
-        address = f"json-ws:{assembly}?base_url={server.url('http')}&key_variable=DECLARED_TEST_KEY"
+        address = f"json-ws:{assembly}?base_url={server.url('http')}&{KEYED}"
         told = CliRunner().invoke(main, ["doctor", address])
         assert "ready in" in told.output
         assert "untried" not in told.output
-        wrong = CliRunner().invoke(main, ["doctor", address.replace("key_variable=DECLARED_TEST_KEY", "")])
+        wrong = CliRunner().invoke(main, ["doctor", address.replace(KEYED, "")])
     assert wrong.exit_code == 1
     assert "key: a request without a key" in wrong.output
 
@@ -234,18 +230,6 @@ def test_a_wrong_table_is_one_line(before: str, after: str, expected: str, tmp_p
     assert str(error.value).startswith(f"{path}: ")
     assert expected in str(error.value)
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        ("json-ws:", "json-ws: expected json-ws:FILE.toml, got no file"),
-        ("json-ws:none.toml", "none.toml: expected a table as TOML, found none"),
-    ],
-)
-def test_a_table_that_is_not_there_is_one_line(address: str, expected: str) -> None:
-    with pytest.raises(SettingsError, match=f"^{re.escape(expected)}$"):
-        endpoint(address)
 
 
 def test_what_has_no_value_is_left_out_of_a_message() -> None:

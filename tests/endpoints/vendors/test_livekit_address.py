@@ -17,21 +17,6 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIVEKIT_API_SECRET", "fake-secret-0123456789abcdef")
 
 
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        ("livekit:lobby", "expected livekit://HOST[:PORT]/ROOM"),
-        ("livekit://127.0.0.1", "expected livekit://HOST[:PORT]/ROOM"),
-        ("livekit://example.com/lobby", "expected livekits:// for a token beyond this machine"),
-        ("livekit://127.0.0.1/lobby?room=x", "expected settings of participant, identity, new_room, join_s"),
-    ],
-)
-def test_a_wrong_address(address: str, expected: str) -> None:
-    with pytest.raises(SettingsError) as error:
-        livekit(address)
-    assert expected in str(error.value)
-
-
 def test_a_missing_key_is_said_before_anything_is_contacted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LIVEKIT_API_SECRET")
     with pytest.raises(SettingsError, match="expected a token in LIVEKIT_TOKEN, or LIVEKIT_API_KEY and"):

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 import soxr
 from aiohttp import web
+from fakes.live.plan import Reason
 from fakes.live_server import Call, Faults, LivePlan, LiveServer, Reply, place_of, tones
 from fakes.worlds import Shop
-from helpers.conformance import PROMPT_S, SECRET, Behaviour, RemoteConformance, asks_twice
+from helpers.conformance import PROMPT_S, Behaviour
 from helpers.live_calls import (
     DONE,
-    assert_opening_fails,
-    assert_refused,
     assert_replays,
     assert_shopped,
     held,
@@ -29,6 +27,7 @@ from helpers.live_calls import (
     said,
     speaks,
 )
+from helpers.realtime_behaviours import FAULTS, FaultsConformance
 
 from fdbcore.endpoints.vendors.live_session import Delegated
 from fdbcore.endpoints.vendors.openai_live import OpenAILive, openai_live
@@ -46,29 +45,45 @@ def at(server: LiveServer, settings: str = "voice=marin", timeout_s: float = 10)
     return openai_live(f"openai-live:{server.model}?{base}&{settings}", timeout_s)
 
 
-@pytest.fixture
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-fake-live-0123456789abcdef")
+def ending(ends: Reason) -> LivePlan:
+    """The server ends the session in the midst of its first reply, or just after it."""
+    return LivePlan([Reply("a b c")], reply_ms=200, ends_ms=1800, ends=ends)
 
 
-class TestOpenAILive(RemoteConformance):
-    speech = staticmethod(asks_twice)
+class TestOpenAILive(FaultsConformance):
+    at = staticmethod(at)
+    refusals = (
+        (Faults(http_status=401), "key: "),
+        (Faults(http_status=403), "key: the key in OPENAI_API_KEY is not taken: check it, and that it belongs"),
+        (Faults(http_status=429, retry_after_s=3600), "busy: "),
+        (Faults(http_status=500), "server: "),
+        (Faults(at_once="credit_balance_exhausted"), "quota: "),
+        (Faults(at_once="account_deactivated"), "key: "),
+        (Faults(at_once="model_not_found"), "model: "),
+        (Faults(at_once="unknown_parameter"), "setting: "),
+        (Faults(mute=["greeting"]), "no session within 0.5 s"),
+    )
+    endings = (
+        (LivePlan([Reply("a b c", cut_at_ms=400, cut_by=1011)], reply_ms=200), Faults(), "1011"),
+        (LivePlan([Reply("a b c", cut_at_ms=400)], reply_ms=200), Faults(), "the connection was lost"),
+        (LivePlan([Reply("a b c")], reply_ms=200), Faults(cap_s=1.5), "session limit: "),
+        (ending("content"), Faults(), "moderation: "),
+        (ending("connection_lost"), Faults(), "server: "),
+        (ending("close_requested"), Faults(), "closed by the server: close_requested"),
+        (ending("remote_hangup"), Faults(), ""),
+    )
 
-    @pytest.fixture(autouse=True)
-    def secret(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    def served(self, plan: LivePlan | None, faults: Faults) -> LiveServer:
+        return LiveServer(plan, faults)
+
+    def saying(self, reply: Reply) -> LivePlan:
+        return LivePlan([reply])
 
     @contextmanager
     def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
         cut_at_ms = 600 if behaviour == "closes" else None
-        faults = {
-            "mute": Faults(mute=["replies"]),
-            "hangs": Faults(mute=["greeting"]),
-            "refuses": Faults(http_status=401),
-        }.get(behaviour, Faults())
         plan = LivePlan([Reply("one two three four", cut_at_ms=cut_at_ms)], reply_ms=200, drain_s=0.2)
-        with LiveServer(plan, faults) as server:
-            server.key = SECRET
+        with LiveServer(plan, FAULTS.get(behaviour, Faults())) as server:
             yield at(server, timeout_s=timeout_s)
 
 
@@ -77,7 +92,7 @@ def place_ms(speech: npt.NDArray[np.int16], recording: Recording) -> float:
 
 
 @pytest.mark.live
-def test_a_call_of_20_s_with_an_interruption(tmp_path: Path, key: None) -> None:
+def test_a_call_of_20_s_with_an_interruption(tmp_path: Path) -> None:
     first, second, third = tones(2, 1), tones(6, 2), tones(1, 3)
     replies = [
         Reply("one two three four", pcm=first),
@@ -120,14 +135,14 @@ def test_a_call_of_20_s_with_an_interruption(tmp_path: Path, key: None) -> None:
     assert recording.measured("B")["padded_samples"] < 48_000 / 4
 
 
-def test_frames_that_the_server_loses_are_told(tmp_path: Path, key: None) -> None:
+def test_frames_that_the_server_loses_are_told(tmp_path: Path) -> None:
     plan = LivePlan([Reply("one two")], dropped={12, 13})
     with LiveServer(plan) as server:
         recording = held(tmp_path / "call", speaks((20, 60), ticks=250), at(server))
     assert sum(event["lost_ms"] for event in of_kind(recording, "provider_clock")) == 2 * FRAME_MS
 
 
-def test_without_a_sideband_the_call_goes_on(tmp_path: Path, key: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_sideband_the_call_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refuse(self: LiveServer, request: web.Request) -> web.Response:
         return web.Response(status=403)
 
@@ -141,7 +156,7 @@ def test_without_a_sideband_the_call_goes_on(tmp_path: Path, key: None, monkeypa
     assert all("start_ms" in event for event in of_kind(recording, "transcript"))
 
 
-def test_calls_of_tools_go_out_and_their_results_come_back(tmp_path: Path, key: None) -> None:
+def test_calls_of_tools_go_out_and_their_results_come_back(tmp_path: Path) -> None:
     parallel = [Call("add", {"item": "tea"}), Call("add", '{"item": "milk", "count": 2}'), Call("basket", "{,")]
     plan = LivePlan([Reply("wait", calls=parallel), Reply("all done now", pcm=tones(1, 9))])
     with LiveServer(plan) as server:
@@ -180,60 +195,12 @@ def test_a_call_whose_response_breaks_off_is_cancelled_and_its_late_result_not_s
     assert calls.continuation() == []
 
 
-def test_tools_need_a_model_that_calls_them(key: None) -> None:
+def test_tools_need_a_model_that_calls_them() -> None:
     with LiveServer() as server, pytest.raises(SettingsError, match="expected responses_model=NAME"):
         at(server).take_tools(Shop().tools)
 
 
-@pytest.mark.parametrize(
-    ("faults", "expected"),
-    [
-        (Faults(http_status=401), "key: "),
-        (Faults(http_status=403), "403"),
-        (Faults(http_status=429, retry_after_s=3600), "busy: "),
-        (Faults(http_status=500), "server: "),
-        (Faults(at_once="credit_balance_exhausted"), "quota: "),
-        (Faults(at_once="account_deactivated"), "key: "),
-        (Faults(at_once="model_not_found"), "model: "),
-        (Faults(at_once="unknown_parameter"), "setting: "),
-        (Faults(mute=["greeting"]), "no session within 0.3 s"),
-    ],
-    ids=str,
-)
-def test_what_keeps_a_session_from_beginning_has_a_name(faults: Faults, expected: str, key: None) -> None:
-    with LiveServer(faults=faults) as server:
-        transient = expected in ("busy: ", "server: ") or "no session" in expected
-        party = at(server, timeout_s=0.3 if faults.mute else 10)
-        assert expected in assert_opening_fails(party, "", transient, server.key)
-
-
-@pytest.mark.parametrize(
-    ("replies", "faults", "ends", "expected"),
-    [
-        ([Reply("a b c", cut_at_ms=400, cut_by=1011)], Faults(), None, "1011"),
-        ([Reply("a b c", cut_at_ms=400)], Faults(), None, "the connection was lost"),
-        ([Reply("a b c")], Faults(cap_s=1.5), None, "session limit: "),
-        ([Reply("a b c")], Faults(), "content", "moderation: "),
-        ([Reply("a b c")], Faults(), "connection_lost", "server: "),
-        ([Reply("a b c")], Faults(), "close_requested", "closed by the server: close_requested"),
-        ([Reply("a b c")], Faults(), "remote_hangup", ""),
-    ],
-)
-@pytest.mark.live
-def test_what_ends_a_session_has_a_name(
-    replies: Sequence[Reply], faults: Faults, ends: Any, expected: str, tmp_path: Path, key: None
-) -> None:
-    plan = LivePlan(replies, reply_ms=200, **({"ends_ms": 1800, "ends": ends} if ends else {}))
-    with LiveServer(plan, faults) as server:
-        recording = held(tmp_path / "call", speaks((10, 40), ticks=300), at(server))
-    outcome = recording.outcome
-    assert outcome is not None
-    assert outcome["kind"] == ("failed" if expected else "done")
-    assert expected in str(outcome["reason"])
-    assert server.key not in str(outcome)
-
-
-def test_an_error_is_named_by_its_type_too(key: None) -> None:
+def test_an_error_is_named_by_its_type_too() -> None:
     with LiveServer() as server:
         party = at(server)
     error = {"type": "insufficient_quota", "code": "a_new_code", "message": "No money."}
@@ -242,14 +209,7 @@ def test_an_error_is_named_by_its_type_too(key: None) -> None:
     assert "quota: " in party.stream.left
 
 
-def test_garbage_harms_nothing(tmp_path: Path, key: None) -> None:
-    with LiveServer(LivePlan([Reply("a b", pcm=tones(1, 3))]), Faults(garbage=True)) as server:
-        recording = held(tmp_path / "call", speaks((10, 40), ticks=250), at(server))
-    assert recording.outcome == DONE
-    assert place_ms(tones(1, 3), recording) > 400
-
-
-def test_the_session_is_what_was_asked_for(tmp_path: Path, key: None) -> None:
+def test_the_session_is_what_was_asked_for(tmp_path: Path) -> None:
     (tmp_path / "prompt.txt").write_text("Be brief.\n")
     with LiveServer() as server:
         party = at(server, f"voice=cedar&instructions=@{tmp_path}/prompt.txt&store=true&{BACKEND}")
@@ -268,17 +228,3 @@ def test_the_session_is_what_was_asked_for(tmp_path: Path, key: None) -> None:
     assert shown["asked"] == started
     assert "differs" not in shown
     assert shown["session"]["id"] == server.sessions[0].id
-
-
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        ("openai-live:m?turn_detection=x", "expected settings of base_url, key_variable"),
-        ("openai-live:m?responses_tool_choice=auto", "expected responses_model=NAME beside it"),
-        ("openai-live:m?store=maybe", "store: expected true or false, got 'maybe'"),
-        ("openai-live:", "expected openai-live:NAME, got no name"),
-        ("openai-live:m?key_variable=NO_SUCH_KEY", "expected a key in NO_SUCH_KEY"),
-    ],
-)
-def test_a_wrong_address_is_one_line(address: str, expected: str, key: None) -> None:
-    assert_refused(address, expected)

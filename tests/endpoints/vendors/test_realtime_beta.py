@@ -11,12 +11,12 @@ import pytest
 import soxr
 from fakes.realtime_server import Call, Faults, Pace, Plan, RealtimeServer, Reply, place_of, tones
 from fakes.worlds import Shop
-from helpers.conformance import SECRET, Behaviour, BurstConformance, asks_twice
+from helpers.conformance import Behaviour, BurstConformance, asks_twice
 from helpers.live_calls import DONE, held, of_kind, open_and_close, said, speaks
 from helpers.realtime_behaviours import behaving
 
 from fdbcore.endpoints.vendors.openai_realtime import openai_realtime
-from fdbcore.errors import PartyError, SettingsError
+from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
 from fdbcore.registry import endpoint
 
@@ -30,22 +30,8 @@ def at(server: RealtimeServer, settings: str = "", timeout_s: float = 10) -> End
     return openai_realtime(f"{KINDS[server.dialect.name]}:{server.model}?{at_server}&{settings}", timeout_s)
 
 
-@pytest.fixture(autouse=True)
-def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for dialect, variable in (
-        ("voice-live", "AZURE_VOICELIVE_API_KEY"),
-        ("qwen", "DASHSCOPE_API_KEY"),
-        ("stepfun", "STEPFUN_API_KEY"),
-    ):
-        monkeypatch.setenv(variable, f"sk-fake-{dialect}-0123456789abcdef")
-
-
 class TestRealtimeBeta(BurstConformance):
     speech = staticmethod(asks_twice)
-
-    @pytest.fixture(autouse=True)
-    def secret(self, monkeypatch: pytest.MonkeyPatch, keys: None) -> None:
-        monkeypatch.setenv("DASHSCOPE_API_KEY", SECRET)
 
     @contextmanager
     def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
@@ -122,19 +108,3 @@ def test_a_server_without_a_detector_is_asked_for_none() -> None:
         open_and_close(party)
         (update,) = server.sessions[0].events("session.update")
     assert update["session"]["turn_detection"] is None
-
-
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
-        ("azure-voice-live:m", r"azure-voice-live:m: expected the server, \?base_url=https://HOST"),
-        ("realtime-beta:m", r"expected the server"),
-        ("qwen-omni:m?transport=webrtc", r"expected websocket, got 'webrtc'"),
-        ("qwen-omni:m?input_rate_hz=8000", r"input_rate_hz: expected 16000 or 24000, got '?8000"),
-        ("openai-realtime:m?input_rate_hz=16000", r"expected settings of"),
-        ("stepfun:m?turn_detection=none&threshold=0.3", r"threshold: expected turn_detection=server_vad beside it"),
-    ],
-)
-def test_a_wrong_address_is_one_line(address: str, message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
-        endpoint(address)

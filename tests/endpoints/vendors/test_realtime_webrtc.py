@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,10 +12,9 @@ import pytest
 import soxr
 from fakes.realtime_server import Call, Faults, Plan, RealtimeServer, Reply, place_of, tones
 from fakes.worlds import Shop
-from helpers.conformance import SECRET, Behaviour, RemoteConformance, asks_twice
+from helpers.conformance import SECRET, Behaviour
 from helpers.live_calls import (
     DONE,
-    assert_failed,
     assert_opening_fails,
     assert_system_turns,
     held,
@@ -25,10 +23,9 @@ from helpers.live_calls import (
     said,
     speaks,
 )
-from helpers.realtime_behaviours import behaving
+from helpers.realtime_behaviours import FaultsConformance, behaving
 
 from fdbcore.endpoints.vendors.openai_realtime import openai_realtime
-from fdbcore.errors import SettingsError
 from fdbcore.protocols import Endpoint
 
 pytestmark = pytest.mark.slow
@@ -39,22 +36,22 @@ def at(server: RealtimeServer, settings: str = "silence_duration_ms=200", timeou
     return openai_realtime(f"{address}&key_variable={server.variable}&{settings}", timeout_s)
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-
-
-@contextmanager
-def serving(
-    plan: Plan | None = None, faults: Faults | None = None, dialect: str = "openai"
-) -> Iterator[RealtimeServer]:
-    with RealtimeServer(plan, dialect, faults) as server:
-        server.key = SECRET
-        yield server
-
-
-class TestOverWebRtc(RemoteConformance):
-    speech = staticmethod(asks_twice)
+class TestOverWebRtc(FaultsConformance):
+    at = staticmethod(at)
+    refusals = (
+        (Faults(http_status=401), "key: "),
+        (Faults(http_status=403), "region: "),
+        (Faults(http_status=404), "model: "),
+        (Faults(http_status=429), "quota: "),
+        (Faults(http_status=429, retry_after_s=3600), "busy: "),
+        (Faults(http_status=500), "server: "),
+        (Faults(mute=["updates"]), "no session within 0.5 s"),
+    )
+    endings = (
+        (Plan([Reply("a", ends="insufficient_quota")]), Faults(), "quota: "),
+        (Plan([Reply("a")]), Faults(cap_s=2.5), "session limit: "),
+        (Plan([Reply("a b c", cut_at_ms=400)]), Faults(), "the server hung up"),
+    )
 
     @contextmanager
     def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
@@ -67,7 +64,7 @@ class TestOverWebRtc(RemoteConformance):
 def test_the_server_itself_falls_silent_when_it_is_interrupted(tmp_path: Path) -> None:
     first, second = tones(8, 1), tones(0.5, 2)
     plan = Plan([Reply("a b c", pcm=first), Reply("d", pcm=second)], heard=["Book a table.", "Stop."])
-    with serving(plan) as server:
+    with RealtimeServer(plan) as server:
         party = at(server, "silence_duration_ms=200&prefix_padding_ms=150&transcription_model=whisper-1&voice=cedar")
         recording = held(tmp_path / "call", speaks((50, 90), (250, 290), ticks=480), party)
         session = server.sessions[0]
@@ -96,10 +93,16 @@ def test_the_server_itself_falls_silent_when_it_is_interrupted(tmp_path: Path) -
     assert "differs" not in described
 
 
+def test_a_model_that_is_not_there_has_a_name() -> None:
+    with RealtimeServer() as server:
+        server.model = "gpt-realtime-9"
+        assert_opening_fails(at(server), "model: ", None, SECRET)
+
+
 @pytest.mark.live
 def test_calls_of_tools_go_over_the_channel(tmp_path: Path) -> None:
     calls = [Call("add", {"item": "tea"}), Call("basket", "{,")]
-    with serving(Plan([Reply("", calls=calls), Reply("done")])) as server:
+    with RealtimeServer(Plan([Reply("", calls=calls), Reply("done")])) as server:
         recording = held(tmp_path / "call", speaks((20, 50), ticks=300), at(server), Shop([20, 40]))
         session = server.sessions[0]
     outputs = [json.loads(event["item"]["output"]) for event in session.events("conversation.item.create")]
@@ -113,66 +116,9 @@ def test_calls_of_tools_go_over_the_channel(tmp_path: Path) -> None:
     assert np.abs(said(recording)).max() > 5000, "it goes on with the results"
 
 
-@pytest.mark.parametrize(
-    ("faults", "model", "expected"),
-    [
-        (Faults(http_status=401), "", "key: "),
-        (Faults(http_status=403), "", "region: "),
-        (Faults(http_status=404), "", "model: "),
-        (Faults(http_status=429), "", "quota: "),
-        (Faults(http_status=429, retry_after_s=3600), "", "busy: "),
-        (Faults(http_status=500), "", "server: "),
-        (Faults(), "gpt-realtime-9", "model: "),
-        (Faults(mute=["updates"]), "", "no session within 0.5 s"),
-    ],
-    ids=str,
-)
-def test_what_keeps_a_call_from_beginning_has_a_name(faults: Faults, model: str, expected: str) -> None:
-    with serving(faults=faults) as server:
-        server.model = model or server.model
-        assert_opening_fails(at(server, timeout_s=0.5 if faults.mute else 10), expected, None, SECRET)
-
-
-def test_a_busy_server_is_called_again_when_it_says() -> None:
-    with serving(faults=Faults(http_status=429, retry_after_s=0.3, refused=2)) as server:
-        party = at(server)
-        open_and_close(party)
-        times_s = [asked.at_s for asked in server.asked if asked.path.endswith("/calls")]
-    assert len(times_s) == 3
-    assert min(np.diff(times_s)) >= 0.3
-
-
-@pytest.mark.parametrize(
-    ("reply", "faults", "expected"),
-    [
-        (Reply("a", ends="insufficient_quota"), Faults(), "quota: "),
-        (Reply("a"), Faults(cap_s=2.5), "session limit: "),
-        (Reply("a b c", cut_at_ms=400), Faults(), "the server hung up"),
-    ],
-    ids=["quota", "cap", "hung up"],
-)
-def test_what_ends_a_call_has_a_name(reply: Reply, faults: Faults, expected: str, tmp_path: Path) -> None:
-    with serving(Plan([reply]), faults) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=400), at(server))
-    assert_failed(recording, expected)
-
-
-def test_garbage_on_the_channel_harms_nothing(tmp_path: Path) -> None:
-    with serving(Plan([Reply("a b", pcm=tones(1, 3))]), Faults(garbage=True)) as server:
-        recording = held(tmp_path / "call", speaks((10, 40), ticks=250), at(server))
-    assert recording.outcome == DONE
-    assert of_kind(recording, "event", "output_audio_buffer.stopped")
-
-
 def test_only_the_vendors_server_gets_the_key() -> None:
-    with serving(dialect="hf") as server:
+    with RealtimeServer(dialect="hf") as server:
         party = openai_realtime(f"openai-realtime:local?transport=webrtc&base_url={server.base_url}")
         open_and_close(party)
     assert [asked.path.rpartition("/")[2] for asked in server.asked] == ["calls", "hangup"]
     assert all(SECRET not in str(asked.headers) for asked in server.asked)
-
-
-def test_a_server_without_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XAI_API_KEY", SECRET)
-    with pytest.raises(SettingsError, match=re.escape("grok: transport: expected websocket")):
-        openai_realtime("grok:m?transport=webrtc")

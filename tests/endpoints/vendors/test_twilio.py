@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,18 +13,15 @@ import numpy as np
 import pytest
 import soxr
 from fakes.far_end import Reply
-from fakes.parties import Caller
 from fakes.realtime.plan import place_of
 from fakes.twilio_bot import Bot, Quirks, TwilioBot
 from helpers.conformance import Behaviour, BurstConformance, asks_twice
-from helpers.live_calls import DONE, of_kind
-from scipy.io import wavfile
+from helpers.live_calls import DONE, held, of_kind, probed, said, speaks
 
-from fdbcore.errors import PartyError, SettingsError
+from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import endpoint
-from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import FRAME_SAMPLES
 
 pytestmark = pytest.mark.live
@@ -58,10 +54,8 @@ class TestTwilio(BurstConformance):
 
 def call(path: Path, quirks: Quirks, *spoken: tuple[int, int], ticks: int, settings: str = "") -> tuple[Recording, Bot]:
     """A call in which the caller speaks in these spans of ticks, and the bot as it ended it."""
-    caller = Caller([any(start <= tick < end for start, end in spoken) for tick in range(ticks)])
     with TwilioBot(quirks) as bot:
-        party = endpoint(address(bot, settings))
-        recording = converse(caller, party, path, LiveSettings(vad="energy"), {}, threading.Event())
+        recording = held(path, speaks(*spoken, ticks=ticks), endpoint(address(bot, settings)))
         (session,) = bot.parties
     return recording, session
 
@@ -73,9 +67,7 @@ def test_an_application_that_drops_the_call_at_its_start_is_not_ready(tmp_path: 
             party.probe()
         party.close()
     with TwilioBot() as bot:
-        party = endpoint(address(bot))
-        party.probe()
-        party.close()
+        probed(endpoint(address(bot)))
         (session,) = bot.parties
     assert session.stopped
 
@@ -86,8 +78,7 @@ def test_marks_come_back_when_their_audio_has_played(tmp_path: Path) -> None:
     (mark,) = bot.marks.values()
     assert mark.back_s is not None
     assert mark.back_s - mark.due_s < 0.1, "the bot itself holds that it is not early"
-    _, audio = wavfile.read(recording.path / "session.wav")
-    place = place_of(soxr.resample(bot.said[0], 8_000, 48_000), audio[:, 1])
+    place = place_of(soxr.resample(bot.said[0], 8_000, 48_000), said(recording))
     (delay,) = [event for event in of_kind(recording, "delay") if event["why"] == "anchor"]
     assert place - delay["tick"] * FRAME_SAMPLES == 144, "the lead of the resampler, 3 ms at 8 kHz"
     arrived_us = of_kind(recording, "arrivals")[0]["at_us"][0]
@@ -104,12 +95,11 @@ def test_a_clear_is_heard_at_once_and_returns_the_marks(tmp_path: Path) -> None:
     quirks = Quirks([Reply(10), Reply(0.5)], faster=100)
     recording, bot = call(tmp_path / "call", quirks, (20, 50), (250, 280), ticks=450)
     (cut,) = of_kind(recording, "interrupted")
-    _, audio = wavfile.read(recording.path / "session.wav")
-    said = audio[:, 1]
-    place = place_of(soxr.resample(bot.said[0][: cut["heard_ms"] * 8], 8_000, 48_000), said)
+    audio = said(recording)
+    place = place_of(soxr.resample(bot.said[0][: cut["heard_ms"] * 8], 8_000, 48_000), audio)
     end = place + cut["heard_ms"] * 48
-    assert np.abs(said[end - FRAME_SAMPLES : end]).max() > 3000
-    assert not said[end + 48 : end + 10 * FRAME_SAMPLES].any()
+    assert np.abs(audio[end - FRAME_SAMPLES : end]).max() > 3000
+    assert not audio[end + 48 : end + 10 * FRAME_SAMPLES].any()
     assert cut["said_ms"] == pytest.approx(10_000, abs=5)
     assert all(mark.back_s is not None for mark in bot.marks.values())
 
@@ -124,8 +114,7 @@ def test_keys_and_parameters_reach_the_application(tmp_path: Path) -> None:
 def test_a_greeting_is_heard_whole(tmp_path: Path) -> None:
     recording, bot = call(tmp_path / "call", Quirks(greeting=Reply(1.0), mute=True), ticks=200)
     assert recording.measured("B")["dropped_samples"] == 0  # type: ignore[typeddict-item]
-    _, audio = wavfile.read(recording.path / "session.wav")
-    assert place_of(soxr.resample(bot.said[0], 8_000, 48_000), audio[:, 1]) < 20 * FRAME_SAMPLES
+    assert place_of(soxr.resample(bot.said[0], 8_000, 48_000), said(recording)) < 20 * FRAME_SAMPLES
 
 
 @pytest.mark.parametrize("cue", ["send_garbage", "send_bytes", "send_unknown", "send_to_another"])
@@ -142,18 +131,3 @@ def test_the_request_is_signed_as_twilio_signs_it(tmp_path: Path, monkeypatch: p
     expected = base64.b64encode(hmac.new(b"0123456789abcdef", url.encode(), hashlib.sha1).digest()).decode()
     assert bot.request.headers["X-Twilio-Signature"] == expected
     assert "0123456789abcdef" not in (recording.path / "meta.json").read_text()
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("twilio:bot", "expected twilio://HOST:PORT/PATH"),
-        ("twilio://h:1/x?digits=5:x", "digits: expected SECONDS:KEYS"),
-        ("twilio://h:1/x?parameters=a", "parameters: expected NAME:VALUE"),
-        ("twilio://h:1/x?rate=8000", "expected settings of parameters, digits, key_variable"),
-        ("twilio://h:1/x?key_variable=NO_SUCH_TOKEN", "expected a token in NO_SUCH_TOKEN"),
-    ],
-)
-def test_a_wrong_address_is_one_line(given: str, expected: str) -> None:
-    with pytest.raises(SettingsError, match=expected):
-        endpoint(given)

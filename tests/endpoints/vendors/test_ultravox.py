@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +12,10 @@ from fakes.parties import Caller
 from fakes.planted_speech import find
 from fakes.ultravox_server import Quirks, UltravoxServer
 from fakes.worlds import Shop
-from helpers.conformance import PROMPT_S, SECRET, Behaviour, BurstConformance
+from helpers.conformance import PROMPT_S
 from helpers.live_calls import (
-    DONE,
     assert_failed,
     assert_opening_fails,
-    assert_refused,
-    assert_replays,
     assert_system_turns,
     held,
     of_kind,
@@ -28,77 +23,53 @@ from helpers.live_calls import (
     said,
     speaks,
 )
+from helpers.vendor_conformance import KEYED, TurnsConformance
 
 from fdbcore.endpoints.vendors.ultravox import Ultravox, ultravox
-from fdbcore.protocols import Endpoint
 
 pytestmark = pytest.mark.live
 
 RATE_HZ = 48_000
 QUIET = "firstSpeaker=FIRST_SPEAKER_USER"
 
-BEHAVIOURS: Mapping[Behaviour, Quirks] = {
-    "talks": Quirks(cues={30: "answer"}, deaf=True),
-    "mute": Quirks(mute=True),
-    "late": Quirks(cues={30: "answer"}, deaf=True, join_s=0.3),
-    "hangs": Quirks(join_s=60),
-    "refuses": Quirks(refuses=402),
-    "closes": Quirks(cues={30: "answer", 1000: "abort"}, deaf=True),
-    "takes back": Quirks([Reply(20)], cues={20: "answer", 300: "interrupt"}, think_s=0, deaf=True),
-}
+
+def at(
+    server: UltravoxServer,
+    settings: str = QUIET,
+    model: str = "ultravox-v0.7",
+    timeout_s: float = 10,
+    key: str = KEYED,
+) -> Ultravox:
+    return ultravox(f"ultravox:{model}?base_url={server.url('http')}/api&{key}&{settings}", timeout_s)
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ULTRAVOX_TEST_KEY", UltravoxServer.KEY)
-
-
-def at(server: UltravoxServer, settings: str = QUIET, model: str = "ultravox-v0.7", timeout_s: float = 10) -> Ultravox:
-    base = f"base_url={server.url('http')}/api&key_variable=ULTRAVOX_TEST_KEY"
-    return ultravox(f"ultravox:{model}?{base}&{settings}", timeout_s)
-
-
-class TestUltravox(BurstConformance):
-    @pytest.fixture(autouse=True)
-    def secret(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(UltravoxServer, "KEY", SECRET)
-        monkeypatch.setenv("ULTRAVOX_TEST_KEY", SECRET)
-
-    @contextmanager
-    def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
-        with UltravoxServer(BEHAVIOURS[behaviour]) as server:
-            yield at(server, timeout_s=timeout_s)
-
-
-def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path) -> None:
-    quirks = Quirks(
-        [Reply(3.0, "it is noon here in the office"), Reply(0.5, "very well")],
-        cues={500: "answer", 1500: "interrupt", 1900: "answer"},
-        think_s=0,
-        deaf=True,
-        late_chunks=2,
+class TestUltravox(TurnsConformance):
+    server, quirks, at = UltravoxServer, Quirks, staticmethod(at)
+    rate_hz, late_samples, refuses = RATE_HZ, 960, 402
+    refusals = (
+        (Quirks(refuses=402), "quota: ", False),
+        (Quirks(refuses=500), "server: ", True),
+        (Quirks(refuses=429), "busy: ", True),
     )
-    with UltravoxServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((20, 40), ticks=280), at(server))
-        (leg,) = server.parties
-    assert recording.outcome == DONE
-    audio = said(recording)
-    begin, heard = find(audio, leg.said[0], RATE_HZ)
-    arrived_ms = of_kind(recording, "arrivals")[0]["at_us"][0] / 1000
-    assert 0 <= begin / 48 - arrived_ms <= 10.1, "it is heard in the tick after it came"
-    assert begin / 48 == pytest.approx(500, abs=20), "a packet, and a tick"
-    (cut,) = of_kind(recording, "interrupted")
-    assert (begin + heard) / 48 == pytest.approx(1500, abs=20)
-    assert (cut["item"], cut["said_ms"]) == ("turn_1", 3000)
-    assert cut["heard_ms"] == pytest.approx(heard / 48, abs=10)
-    again, heard_again = find(audio, leg.said[1], RATE_HZ)
-    assert not audio[begin + 48 * cut["heard_ms"] : again].any()
-    assert again / 48 == pytest.approx(1900, abs=20)
-    assert heard_again == RATE_HZ // 2
-    assert [event["item"] for event in of_kind(recording, "item")] == ["turn_2"]
-    assert_replays(recording, tmp_path / "again")
-    assert recording.measured("B")["late_samples"] == 2 * 960  # type: ignore[typeddict-item]
-    assert recording.measured("B")["underruns"] == 0
+    endings = (
+        ({200: "answer", 700: "fail"}, "server: the server failed"),
+        ({200: "answer", 700: "abort"}, "the connection was lost"),
+        ({200: "answer", 900: "hang_up"}, ""),
+    )
+    strange = (
+        (
+            {200: "send_garbage", 300: "send_unknown", 400: "send_half_a_sample", 500: "answer"},
+            {"not an event", "agent_mood"},
+        ),
+    )
+
+
+def test_a_call_at_its_longest_has_a_name(tmp_path: Path) -> None:
+    with UltravoxServer(Quirks([Reply(0.4)], cues={200: "answer"}, think_s=0, deaf=True)) as server:
+        party = at(server, f"{QUIET}&maxDuration=0.9s")
+        recording = held(tmp_path / "call", speaks((10, 30), ticks=200), party)
+    assert_failed(recording, "session limit: the session reached its longest duration")
+    assert said(recording).any(), "what came before is heard"
 
 
 def test_turns_and_words_are_told(tmp_path: Path) -> None:
@@ -149,71 +120,31 @@ def test_calls_of_tools_go_out_and_their_results_come_back(tmp_path: Path) -> No
     assert leg.unknown == []
 
 
-@pytest.mark.parametrize(
-    ("refuses", "expected", "transient"),
-    [(402, "quota: ", False), (500, "server: ", True), (429, "busy: ", True)],
-)
-def test_what_keeps_a_call_from_beginning_has_a_name(refuses: int, expected: str, transient: bool) -> None:
-    with UltravoxServer(Quirks(refuses=refuses)) as server:
-        check_opening_fails(at(server), expected, transient)
-
-
-def check_opening_fails(party: Endpoint, expected: str, transient: bool = False) -> None:
-    assert_opening_fails(party, expected, transient, UltravoxServer.KEY, probes=True)
-
-
 def test_a_request_without_an_answer_says_so_and_not_that_the_whole_time_is_over() -> None:
     with UltravoxServer(Quirks(slow_s=6)) as server:
         expected = f"{server.url('http')}/api gave no answer to POST /calls within 5 s"
-        check_opening_fails(at(server, timeout_s=30), expected, transient=True)
+        assert_opening_fails(at(server, timeout_s=30), expected, True, probes=True)
 
 
 def test_a_wait_that_is_too_long_for_the_time_out_keeps_its_reason() -> None:
     with UltravoxServer(Quirks(refuses=429, retry_after_s=5)) as server:
         began_s = time.monotonic()
-        check_opening_fails(at(server, timeout_s=2), "busy: too many requests", transient=True)
+        assert_opening_fails(at(server, timeout_s=2), "busy: too many requests", True, probes=True)
         assert time.monotonic() - began_s < 2
         assert server.n_asked == 1
 
 
 def test_the_last_refusal_is_told_when_the_time_is_over() -> None:
-    with UltravoxServer(Quirks(refuses=429, refused=1, retry_after_s=0.1, join_s=60)) as server:
+    with UltravoxServer(Quirks(refuses=429, refused=1, retry_after_s=0.1, ready_s=60)) as server:
         expected = "no session within 1 s, and a refusal before: busy: too many requests"
-        check_opening_fails(at(server, timeout_s=1), expected, transient=True)
+        assert_opening_fails(at(server, timeout_s=1), expected, True, probes=True)
         assert server.n_asked == 2
 
 
-def test_wrong_keys_models_and_settings_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_model_is_told_whatever_else_is_asked_for() -> None:
     with UltravoxServer() as server:
-        check_opening_fails(at(server, model="ultravox-v9"), "model: there is no such model")
-        check_opening_fails(at(server, f"{QUIET}&maxDuration=1s&voice=x", model="ultravox-v8"), "model: ")
-        monkeypatch.setenv("ULTRAVOX_TEST_KEY", "some-other-key")
-        check_opening_fails(at(server), "key: the key in ULTRAVOX_TEST_KEY is not taken")
-        keyless = ultravox(f"ultravox:ultravox-v0.7?base_url={server.url('http')}/api")
-        check_opening_fails(keyless, "key: a request without a key")
-
-
-@pytest.mark.parametrize(
-    ("cue", "expected"),
-    [
-        ("fail", "server: the server failed"),
-        ("abort", "the connection was lost"),
-        ("", "session limit: the session reached its longest duration"),
-    ],
-)
-def test_what_ends_a_call_has_a_name(cue: str, expected: str, tmp_path: Path) -> None:
-    cues = {200: "answer"} | ({700: cue} if cue else {})
-    with UltravoxServer(Quirks([Reply(0.4)], cues=cues, think_s=0, deaf=True)) as server:
-        party = at(server, f"{QUIET}&maxDuration=0.9s")
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=200), party)
-    assert_failed(recording, expected, UltravoxServer.KEY)
-    assert said(recording).any(), "what came before is heard"
-
-
-def test_an_agent_that_hangs_up_has_finished(tmp_path: Path) -> None:
-    with UltravoxServer(Quirks([Reply(0.4)], cues={200: "answer", 900: "hang_up"}, think_s=0, deaf=True)) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=200), at(server))
-    assert recording.outcome == DONE
+        assert_opening_fails(at(server, model="ultravox-v9"), "model: there is no such model", probes=True)
+        assert_opening_fails(at(server, f"{QUIET}&maxDuration=1s&voice=x", "ultravox-v8"), "model: ", probes=True)
 
 
 def test_we_hang_up() -> None:
@@ -227,16 +158,6 @@ def test_we_hang_up() -> None:
             time.sleep(0.01)  # the server has a thread of its own
         assert leg.received[-1].message == {"type": "hang_up"}
         assert server.calls[party.confirmed["callId"]].body["maxDuration"] == "10s", "a probe is short"
-
-
-def test_garbage_harms_nothing(tmp_path: Path) -> None:
-    cues = {200: "send_garbage", 300: "send_unknown", 400: "send_half_a_sample", 500: "answer"}
-    with UltravoxServer(Quirks([Reply(0.5)], cues=cues, think_s=0, deaf=True)) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=200), at(server))
-        (leg,) = server.parties
-    assert recording.outcome == DONE
-    find(said(recording), leg.said[0], RATE_HZ)
-    assert {"not an event", "agent_mood"} <= {event["name"] for event in of_kind(recording, "event")}
 
 
 def test_the_call_is_what_was_asked_for(tmp_path: Path) -> None:
@@ -277,21 +198,6 @@ def test_what_the_server_changes_is_said() -> None:
         party = at(server, f"{QUIET}&voice=Mark")
         open_and_close(party)
     assert party.describe()["differs"] == [{"setting": "voice", "asked": "Mark", "confirmed": "Jessica"}]
-
-
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
-        ("ultravox-v0.7?voices=x", "expected settings of base_url, key_variable, instructions, voice"),
-        ("ultravox-v0.7?maxDuration=600", "maxDuration: expected a duration such as 0.5s, got '600'"),
-        ("ultravox", "expected a name with its version, as in ultravox-v0.7, got 'ultravox'"),
-        ("", "expected ultravox:NAME, got no name"),
-        ("ultravox-v0.7?key_variable=NO_SUCH_KEY", "expected a key in NO_SUCH_KEY"),
-    ],
-)
-def test_a_wrong_address_is_one_line(address: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ULTRAVOX_API_KEY", "a-key-of-nobody")
-    assert_refused(f"ultravox:{address}", expected)
 
 
 def test_it_hears_the_session_as_it_is(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from fdbcore.clock import now_ns
 from fdbcore.endpoints.webrtc import aiortc_seam
 from fdbcore.endpoints.webrtc.peer import Peer
 from fdbcore.endpoints.webrtc.rtp import RtpPacket
-from fdbcore.runtime.network import await_result
 
 
 async def names_of_a_connection() -> dict[str, bool]:
@@ -55,8 +54,8 @@ async def names_of_a_connection() -> dict[str, bool]:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_every_private_name_is_still_there() -> None:
-    held = await_result(names_of_a_connection(), 10)
+async def test_every_private_name_is_still_there() -> None:
+    held = await names_of_a_connection()
     held |= {
         "StunProtocol.datagram_received": hasattr(aioice.ice.StunProtocol, "datagram_received"),
         "StunProtocol has a __dict__": hasattr(aioice.ice.StunProtocol, "__dict__"),
@@ -113,8 +112,8 @@ class End:
         return pair.local_addr
 
 
-async def closed_at_any_moment() -> set[str]:
-    """Connections that are hung up while they connect, each a little later; what is still running at the end."""
+async def test_a_connection_that_is_closed_while_it_connects_leaves_nothing_running() -> None:
+    """Each is hung up a little later."""
     before = asyncio.all_tasks()
     for attempt in range(60):
         ours, theirs = Peer(addresses=["127.0.0.1"]), Peer(addresses=["127.0.0.1"])
@@ -122,14 +121,11 @@ async def closed_at_any_moment() -> set[str]:
         await asyncio.sleep(attempt * 0.0005)
         await asyncio.gather(ours.close(), theirs.close())
     await asyncio.sleep(0.2)
-    return {repr(task.get_coro()) for task in asyncio.all_tasks() - before}
+    assert {repr(task.get_coro()) for task in asyncio.all_tasks() - before} == set()
 
 
-def test_a_connection_that_is_closed_while_it_connects_leaves_nothing_running() -> None:
-    assert await_result(closed_at_any_moment(), 30) == set()
-
-
-async def heard_after_another_nomination() -> list[tuple[str, str]]:
+async def test_a_pair_that_is_nominated_later_is_sent_to_and_heard() -> None:
+    """The controlling peer moves to other addresses, at both ends, and is no longer at the first."""
     hub, guest = End("127.0.0.1", "127.0.0.3"), End("127.0.0.2", "127.0.0.4")
     await guest.peer.accept(await hub.peer.answer(await guest.peer.offer()))
     await asyncio.gather(hub.open(), guest.open())
@@ -147,11 +143,6 @@ async def heard_after_another_nomination() -> list[tuple[str, str]]:
                 while hub.ice._nominated[1].remote_addr != moved_to:  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
     await asyncio.gather(hub.close(), guest.close())
-    return heard
-
-
-def test_a_pair_that_is_nominated_later_is_sent_to_and_heard() -> None:
-    """The controlling peer moves to other addresses, at both ends, and is no longer at the first."""
-    (before, after) = await_result(heard_after_another_nomination(), 30)
+    before, after = heard
     assert before[0] != after[0]
     assert before[1] != after[1]

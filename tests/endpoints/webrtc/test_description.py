@@ -20,7 +20,6 @@ from fdbcore.endpoints.webrtc.aiortc_seam import candidates_only_at
 from fdbcore.endpoints.webrtc.description import RemoteDescription
 from fdbcore.endpoints.webrtc.endpoint import Joined
 from fdbcore.endpoints.webrtc.signalling import SignallingServer
-from fdbcore.runtime.network import await_result
 
 MUTATIONS = 150
 DIRECTIONS = ("sendrecv", "sendonly", "recvonly", "inactive")
@@ -93,21 +92,17 @@ async def connected(connection: RTCPeerConnection) -> None:
             await asyncio.sleep(0.01)
 
 
-def held_at_a_door(rewrite: Rewrite, *kinds: str) -> str:
+async def held_at_a_door(rewrite: Rewrite, *kinds: str) -> str:
     """The answer to the rewritten offer of a peer, which takes it and connects."""
-
-    async def test() -> str:
-        async with door() as (http, url), caller(*kinds) as peer:
-            headers = {"Content-Type": "application/sdp"}
-            async with http.post(f"{url}/whip/b", data=rewrite(peer.localDescription.sdp), headers=headers) as response:
-                answer = await response.text()
-                assert response.status == 201, answer
-            await peer.setRemoteDescription(RTCSessionDescription(answer, "answer"))
-            await connected(peer)
-            async with http.delete(url + response.headers["Location"]):
-                return answer
-
-    return await_result(test(), 30)
+    async with door() as (http, url), caller(*kinds) as peer:
+        headers = {"Content-Type": "application/sdp"}
+        async with http.post(f"{url}/whip/b", data=rewrite(peer.localDescription.sdp), headers=headers) as response:
+            answer = await response.text()
+            assert response.status == 201, answer
+        await peer.setRemoteDescription(RTCSessionDescription(answer, "answer"))
+        await connected(peer)
+        async with http.delete(url + response.headers["Location"]):
+            return answer
 
 
 def without(*names: str) -> Rewrite:
@@ -132,22 +127,21 @@ def directions_of(answer: str) -> list[str]:
         (lambda sdp: f"{sdp}a=maxptime:{'9' * 5000}\r\n", "sendrecv"),
     ],
 )
-def test_what_a_peer_may_leave_out_is_put_in(rewrite: Rewrite, direction: str) -> None:
-    answer = held_at_a_door(rewrite, "audio")
-    assert directions_of(answer) == [direction]
+async def test_what_a_peer_may_leave_out_is_put_in(rewrite: Rewrite, direction: str) -> None:
+    assert directions_of(await held_at_a_door(rewrite, "audio")) == [direction]
 
 
 @pytest.mark.parametrize("rewrite", [without("group"), without("group", "mid")])
-def test_an_answer_groups_nothing_where_the_offer_does_not(rewrite: Rewrite) -> None:
-    assert "a=group:" not in held_at_a_door(rewrite, "audio")
-    assert "a=group:BUNDLE 0\r\n" in held_at_a_door(str, "audio")
+async def test_an_answer_groups_nothing_where_the_offer_does_not(rewrite: Rewrite) -> None:
+    assert "a=group:" not in await held_at_a_door(rewrite, "audio")
+    assert "a=group:BUNDLE 0\r\n" in await held_at_a_door(str, "audio")
 
 
 @pytest.mark.parametrize("kinds", [("audio", "audio"), ("video", "audio", "audio"), ("audio", "video", "audio")])
-def test_one_audio_track_is_active_and_no_other(kinds: tuple[str, ...]) -> None:
+async def test_one_audio_track_is_active_and_no_other(kinds: tuple[str, ...]) -> None:
     expected = ["inactive"] * len(kinds)
     expected[kinds.index("audio")] = "sendrecv"
-    assert directions_of(held_at_a_door(str, *kinds)) == expected
+    assert directions_of(await held_at_a_door(str, *kinds)) == expected
 
 
 LINES = st.sampled_from(
@@ -211,7 +205,7 @@ def mutated(sdp: str, draw: random.Random) -> str:
 
 
 @pytest.mark.parametrize("way", ["whip", "signal"])
-def test_no_offer_is_answered_with_a_fault_of_ours(way: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_offer_is_answered_with_a_fault_of_ours(way: str, caplog: pytest.LogCaptureFixture) -> None:
     """Each is answered, or refused for one reason in one line; no traceback is logged."""
     draw = random.Random(8)
     answered = refused = 0
@@ -235,18 +229,14 @@ def test_no_offer_is_answered_with_a_fault_of_ours(way: str, caplog: pytest.LogC
         assert message["type"] in ("answer", "error"), (message, sdp)
         return message["type"] == "answer", message.get("message", "")
 
-    async def test() -> None:
-        nonlocal answered, refused
-        async with door() as (http, url), caller("audio") as peer:
-            offers = [peer.localDescription.sdp, BROWSER_OFFER]
-            for n in range(MUTATIONS):
-                took, line = await (by_whip if way == "whip" else by_signal)(http, url, mutated(offers[n % 2], draw))
-                answered += took
-                refused += not took
-                assert took or (line and "\n" not in line)
-
     caplog.set_level(logging.WARNING)
-    await_result(test(), 600)
+    async with door() as (http, url), caller("audio") as peer:
+        offers = [peer.localDescription.sdp, BROWSER_OFFER]
+        for n in range(MUTATIONS):
+            took, line = await (by_whip if way == "whip" else by_signal)(http, url, mutated(offers[n % 2], draw))
+            answered += took
+            refused += not took
+            assert took or (line and "\n" not in line)
     assert answered > MUTATIONS / 5
     assert refused > MUTATIONS / 5
     assert [record.getMessage() for record in caplog.records if record.exc_info] == []

@@ -8,7 +8,7 @@ import logging
 import re
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,7 +19,6 @@ from fdbcore.endpoints.webrtc import admission
 from fdbcore.endpoints.webrtc.seats import MAX_BYTES, MAX_CANDIDATES, Seat
 from fdbcore.endpoints.webrtc.signalling import SignallingServer
 from fdbcore.errors import MissingExtraError, PartyError, SettingsError
-from fdbcore.runtime.network import await_result
 
 OFFER = "v=0\r\ns=-\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:0\r\na=ice-ufrag:abcd\r\n"
 ANSWER = "v=0\r\ns=ours\r\n"
@@ -131,24 +130,17 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def held(test: Coroutine[Any, Any, None]) -> None:
-    await_result(test, 30)
-
-
-def test_the_page_asks_for_what_its_side_shows() -> None:
-    async def test() -> None:
-        async with serving(token=TOKEN) as at:
-            at.server.seat("A", Desk(), "first", "Ask for a flight.")
-            at.server.seat("A", Desk(), "second", "Ask for a taxi.")
-            bearer = {"Authorization": f"Bearer {TOKEN}"}
-            shown = {
-                path: (await at.http("GET", path, **bearer))[:2]
-                for path in ("/shows/a", "/shows/a?session=second", "/shows/a?session=third", "/shows/b")
-            }
-            assert [*shown.values()] == [(200, "Ask for a flight."), (200, "Ask for a taxi."), (200, ""), (200, "")]
-            assert (await at.http("GET", "/shows/a"))[0] == 401
-
-    held(test())
+async def test_the_page_asks_for_what_its_side_shows() -> None:
+    async with serving(token=TOKEN) as at:
+        at.server.seat("A", Desk(), "first", "Ask for a flight.")
+        at.server.seat("A", Desk(), "second", "Ask for a taxi.")
+        bearer = {"Authorization": f"Bearer {TOKEN}"}
+        shown = {
+            path: (await at.http("GET", path, **bearer))[:2]
+            for path in ("/shows/a", "/shows/a?session=second", "/shows/a?session=third", "/shows/b")
+        }
+        assert [*shown.values()] == [(200, "Ask for a flight."), (200, "Ask for a taxi."), (200, ""), (200, "")]
+        assert (await at.http("GET", "/shows/a"))[0] == 401
 
 
 async def join(socket: Any, role: str = "B", sdp: str = OFFER) -> Any:
@@ -168,170 +160,147 @@ async def turned_away(socket: Any, kind: str = "error") -> tuple[str, int]:
     return line, frame.data
 
 
-def test_an_adapter_of_v2_joins() -> None:
+async def test_an_adapter_of_v2_joins() -> None:
     """The messages of its adapters: candidates as they come, also before the offer; the answer carries their role."""
-
-    async def test() -> None:
-        async with serving() as here, here.socket() as adapter:
-            await adapter.send_json({"role": "B", "type": "candidate", "candidate": HOST})
-            assert await join(adapter) == {"role": "B", "type": "answer", "sdp": ANSWER}
-            await here.seat.taken(5)
-            await adapter.send_json({"role": "B", "type": "candidate", "candidate": HOST | {"sdpMid": None}})
-            await adapter.send_json({"role": "B", "type": "candidate", "candidate": None})
-            await adapter.close()
-            await here.desk.hung_up.wait()
-            assert here.desk.calls == [
-                ("answer", OFFER),
-                (HOST["candidate"], "0", 0),
-                (HOST["candidate"], None, 0),
-                ("", None, None),
-                ("hang_up", "hung up"),
-            ]
-
-    held(test())
+    async with serving() as here, here.socket() as adapter:
+        await adapter.send_json({"role": "B", "type": "candidate", "candidate": HOST})
+        assert await join(adapter) == {"role": "B", "type": "answer", "sdp": ANSWER}
+        await here.seat.taken(5)
+        await adapter.send_json({"role": "B", "type": "candidate", "candidate": HOST | {"sdpMid": None}})
+        await adapter.send_json({"role": "B", "type": "candidate", "candidate": None})
+        await adapter.close()
+        await here.desk.hung_up.wait()
+        assert here.desk.calls == [
+            ("answer", OFFER),
+            (HOST["candidate"], "0", 0),
+            (HOST["candidate"], None, 0),
+            ("", None, None),
+            ("hang_up", "hung up"),
+        ]
 
 
 @pytest.mark.parametrize(
     ("code", "reason"), [(1000, "hung up"), (1001, "hung up"), (1011, "closed its WebSocket with 1011")]
 )
-def test_by_its_code_a_goodbye_is_told_from_a_failure(code: int, reason: str) -> None:
-    async def test() -> None:
-        async with serving() as here, here.socket() as peer:
-            await join(peer)
-            await here.seat.taken(5)
-            await peer.close(code=code)
-            await here.desk.hung_up.wait()
-            assert here.desk.calls[-1] == ("hang_up", reason)
-
-    held(test())
+async def test_by_its_code_a_goodbye_is_told_from_a_failure(code: int, reason: str) -> None:
+    async with serving() as here, here.socket() as peer:
+        await join(peer)
+        await here.seat.taken(5)
+        await peer.close(code=code)
+        await here.desk.hung_up.wait()
+        assert here.desk.calls[-1] == ("hang_up", reason)
 
 
-def test_a_peer_may_have_us_offer() -> None:
-    async def test() -> None:
-        async with serving() as here:
-            for given, line in ((ANSWER, "SDP: expected an audio section, found none"), (OFFER, None)):
-                async with here.socket() as peer:
-                    await peer.receive_json()
-                    await peer.send_json({"role": "B", "type": "ready"})
-                    assert await peer.receive_json() == {"role": "B", "type": "offer", "sdp": ANSWER}
-                    assert not here.seat.joined
-                    await peer.send_json({"role": "B", "type": "answer", "sdp": given})
-                    if line is not None:
-                        assert await turned_away(peer) == (line, 1008)
-                    else:
-                        await here.seat.taken(5)
-            await here.desk.hung_up.wait()
-            assert here.desk.calls == ["offer", "offer", ("accept", OFFER), ("hang_up", "hung up")]
-
-    held(test())
+async def test_a_peer_may_have_us_offer() -> None:
+    async with serving() as here:
+        for given, line in ((ANSWER, "SDP: expected an audio section, found none"), (OFFER, None)):
+            async with here.socket() as peer:
+                await peer.receive_json()
+                await peer.send_json({"role": "B", "type": "ready"})
+                assert await peer.receive_json() == {"role": "B", "type": "offer", "sdp": ANSWER}
+                assert not here.seat.joined
+                await peer.send_json({"role": "B", "type": "answer", "sdp": given})
+                if line is not None:
+                    assert await turned_away(peer) == (line, 1008)
+                else:
+                    await here.seat.taken(5)
+        await here.desk.hung_up.wait()
+        assert here.desk.calls == ["offer", "offer", ("accept", OFFER), ("hang_up", "hung up")]
 
 
-def test_a_side_is_for_one_peer_and_free_again_when_it_left() -> None:
-    async def test() -> None:
-        async with serving() as here:
-            async with here.socket() as first:
-                assert (await join(first))["type"] == "answer"
-                async with here.socket() as second:
-                    assert (await join(second))["message"] == "side B is taken"
-                    assert (await second.receive()).data == 1008
-                assert (await here.http("POST", "/whip/b", OFFER, **SDP))[:2] == (409, "side B is taken\n")
-                assert here.seat.joined
-                assert [call[0] for call in here.desk.calls] == ["answer"]
-            await here.desk.hung_up.wait()
-            async with here.socket() as again:
-                assert (await join(again))["type"] == "answer"
-            await here.alone()
-            assert (await here.http("POST", "/whip/b", OFFER, **SDP))[0] == 201
-
-    held(test())
+async def test_a_side_is_for_one_peer_and_free_again_when_it_left() -> None:
+    async with serving() as here:
+        async with here.socket() as first:
+            assert (await join(first))["type"] == "answer"
+            async with here.socket() as second:
+                assert (await join(second))["message"] == "side B is taken"
+                assert (await second.receive()).data == 1008
+            assert (await here.http("POST", "/whip/b", OFFER, **SDP))[:2] == (409, "side B is taken\n")
+            assert here.seat.joined
+            assert [call[0] for call in here.desk.calls] == ["answer"]
+        await here.desk.hung_up.wait()
+        async with here.socket() as again:
+            assert (await join(again))["type"] == "answer"
+        await here.alone()
+        assert (await here.http("POST", "/whip/b", OFFER, **SDP))[0] == 201
 
 
 @pytest.mark.parametrize("way", ["websocket", "whip"])
 @pytest.mark.parametrize("parting", ["hangs up", "fails"])
-def test_who_leaves_before_it_is_connected_leaves_the_seat_free_and_the_wait_goes_on(way: str, parting: str) -> None:
-    async def test() -> None:
-        async with serving() as here:
-            here.desk.connects.clear()
-            here.desk.fails = "no path" if parting == "fails" else None
-            waiting = asyncio.create_task(here.seat.taken(5))
-            if way == "whip":
-                status, _, headers = await here.http("POST", "/whip/b", OFFER, **SDP)
-                assert status == 201
-                if parting == "hangs up":
-                    assert (await here.http("DELETE", headers["Location"]))[0] == 200
-            else:
-                async with here.socket() as peer:
-                    assert (await join(peer))["type"] == "answer"
-                    if parting == "fails":
-                        assert await turned_away(peer) == ("no path", 1008)
-            await here.desk.hung_up.wait()
-            assert here.desk.calls[-1] == ("hang_up", "no path" if parting == "fails" else "hung up")
-            assert here.seat.visit is None
-            assert not waiting.done()
-            here.desk.connects.set()
-            here.desk.fails = None
-            assert (await here.http("POST", "/whip/b", OFFER, **SDP))[0] == 201
-            await waiting
-            assert here.seat.connected
-
-    held(test())
-
-
-def test_why_nobody_joined_tells_of_who_could_not_connect() -> None:
-    async def test() -> None:
-        async with serving() as here:
-            here.desk.fails = "no path to it"
-            assert (await here.http("POST", "/whip/b", OFFER, **SDP))[0] == 201
-            with pytest.raises(PartyError, match=r"^nobody joined .* in 0\.2 s; last turned away: no path to it$"):
-                await here.seat.taken(0.2)
-            here.desk.fails = None
-            here.desk.connects.clear()
-            assert (await here.http("POST", "/whip/b", OFFER, **SDP))[0] == 201
-            with pytest.raises(PartyError, match=r"^nobody joined side B .*; a peer was still connecting$"):
-                await here.seat.taken(0.2)
-
-    held(test())
-
-
-def test_who_is_not_connected_gives_way_and_who_is_does_not() -> None:
-    async def test() -> None:
-        async with serving() as here, here.socket() as first:
-            here.desk.connects.clear()
-            assert (await join(first))["type"] == "answer"
+async def test_who_leaves_before_it_is_connected_leaves_the_seat_free_and_the_wait_goes_on(
+    way: str, parting: str
+) -> None:
+    async with serving() as here:
+        here.desk.connects.clear()
+        here.desk.fails = "no path" if parting == "fails" else None
+        waiting = asyncio.create_task(here.seat.taken(5))
+        if way == "whip":
             status, _, headers = await here.http("POST", "/whip/b", OFFER, **SDP)
             assert status == 201
-            line = "was not connected yet, and was replaced by a later peer"
-            assert await turned_away(first) == (line, 1008)
-            async with here.socket() as third:
-                await third.receive_json()
-                await third.send_json({"role": "B", "type": "ready"})
-                assert (await third.receive_json())["type"] == "offer"
-                assert (await here.http("DELETE", headers["Location"]))[0] == 404
-                await third.send_json({"role": "B", "type": "answer", "sdp": OFFER})
-                here.desk.connects.set()
-                await here.seat.taken(5)
-                assert (await here.http("POST", "/whip/b", OFFER, **SDP))[:2] == (409, "side B is taken\n")
-                assert here.seat.connected
-            assert here.desk.calls[:6] == [
-                ("answer", OFFER), ("hang_up", line), ("answer", OFFER), ("hang_up", line), "offer", ("accept", OFFER)
-            ]  # fmt: skip
+            if parting == "hangs up":
+                assert (await here.http("DELETE", headers["Location"]))[0] == 200
+        else:
+            async with here.socket() as peer:
+                assert (await join(peer))["type"] == "answer"
+                if parting == "fails":
+                    assert await turned_away(peer) == ("no path", 1008)
+        await here.desk.hung_up.wait()
+        assert here.desk.calls[-1] == ("hang_up", "no path" if parting == "fails" else "hung up")
+        assert here.seat.visit is None
+        assert not waiting.done()
+        here.desk.connects.set()
+        here.desk.fails = None
+        assert (await here.http("POST", "/whip/b", OFFER, **SDP))[0] == 201
+        await waiting
+        assert here.seat.connected
 
-    held(test())
+
+async def test_why_nobody_joined_tells_of_who_could_not_connect() -> None:
+    async with serving() as here:
+        here.desk.fails = "no path to it"
+        assert (await here.http("POST", "/whip/b", OFFER, **SDP))[0] == 201
+        with pytest.raises(PartyError, match=r"^nobody joined .* in 0\.2 s; last turned away: no path to it$"):
+            await here.seat.taken(0.2)
+        here.desk.fails = None
+        here.desk.connects.clear()
+        assert (await here.http("POST", "/whip/b", OFFER, **SDP))[0] == 201
+        with pytest.raises(PartyError, match=r"^nobody joined side B .*; a peer was still connecting$"):
+            await here.seat.taken(0.2)
 
 
-def test_of_many_at_once_one_sits() -> None:
-    async def test() -> None:
-        async with serving() as here:
-            came = await asyncio.gather(*(here.http("POST", "/whip/b", OFFER, **SDP) for _ in range(20)))
+async def test_who_is_not_connected_gives_way_and_who_is_does_not() -> None:
+    async with serving() as here, here.socket() as first:
+        here.desk.connects.clear()
+        assert (await join(first))["type"] == "answer"
+        status, _, headers = await here.http("POST", "/whip/b", OFFER, **SDP)
+        assert status == 201
+        line = "was not connected yet, and was replaced by a later peer"
+        assert await turned_away(first) == (line, 1008)
+        async with here.socket() as third:
+            await third.receive_json()
+            await third.send_json({"role": "B", "type": "ready"})
+            assert (await third.receive_json())["type"] == "offer"
+            assert (await here.http("DELETE", headers["Location"]))[0] == 404
+            await third.send_json({"role": "B", "type": "answer", "sdp": OFFER})
+            here.desk.connects.set()
             await here.seat.taken(5)
-            answered = [call for call in here.desk.calls if call[0] == "answer"]
-            gone = [call for call in here.desk.calls if call[0] == "hang_up"]
-            assert [status for status, _, _ in came].count(201) == len(answered) == len(gone) + 1
-            assert {status for status, _, _ in came} <= {201, 409}
-            sitting = [await here.http("DELETE", headers["Location"]) for status, _, headers in came if status == 201]
-            assert [status for status, _, _ in sitting].count(200) == 1
+            assert (await here.http("POST", "/whip/b", OFFER, **SDP))[:2] == (409, "side B is taken\n")
+            assert here.seat.connected
+        assert here.desk.calls[:6] == [
+            ("answer", OFFER), ("hang_up", line), ("answer", OFFER), ("hang_up", line), "offer", ("accept", OFFER)
+        ]  # fmt: skip
 
-    held(test())
+
+async def test_of_many_at_once_one_sits() -> None:
+    async with serving() as here:
+        came = await asyncio.gather(*(here.http("POST", "/whip/b", OFFER, **SDP) for _ in range(20)))
+        await here.seat.taken(5)
+        answered = [call for call in here.desk.calls if call[0] == "answer"]
+        gone = [call for call in here.desk.calls if call[0] == "hang_up"]
+        assert [status for status, _, _ in came].count(201) == len(answered) == len(gone) + 1
+        assert {status for status, _, _ in came} <= {201, 409}
+        sitting = [await here.http("DELETE", headers["Location"]) for status, _, headers in came if status == 201]
+        assert [status for status, _, _ in sitting].count(200) == 1
 
 
 NESTED = "[" * 30_000
@@ -362,147 +331,121 @@ NESTED = "[" * 30_000
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_what_cannot_be_used_is_answered_with_one_line(
+async def test_what_cannot_be_used_is_answered_with_one_line(
     message: str | bytes | dict[str, Any], line: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def test() -> None:
-        async with serving() as here, here.socket() as peer:
-            match message:
-                case bytes():
-                    await peer.send_bytes(message)
-                case str():
-                    await peer.send_str(message)
-                case _:
-                    await peer.send_json(message)
-            said, code = await turned_away(peer)
-            assert re.fullmatch(line, said)
-            assert code == 1008
-            assert here.desk.calls == []
-            assert [record.getMessage() for record in caplog.records] == [f"127.0.0.1: turned away: {said}"]
-
-    held(test())
+    async with serving() as here, here.socket() as peer:
+        match message:
+            case bytes():
+                await peer.send_bytes(message)
+            case str():
+                await peer.send_str(message)
+            case _:
+                await peer.send_json(message)
+        said, code = await turned_away(peer)
+        assert re.fullmatch(line, said)
+        assert code == 1008
+        assert here.desk.calls == []
+        assert [record.getMessage() for record in caplog.records] == [f"127.0.0.1: turned away: {said}"]
 
 
-def test_a_message_too_long_is_not_read() -> None:
-    async def test() -> None:
-        async with serving() as here, here.socket() as peer:
-            await peer.receive_json()
-            await peer.send_str("x" * (MAX_BYTES + 1))
-            assert (await peer.receive()).data == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
-            await here.alone()
-            with pytest.raises(
-                PartyError, match=r"nobody joined side B .* in 0 s; last turned away: .* more than 64 KiB"
-            ):
-                await here.seat.taken(0)
-
-    held(test())
+async def test_a_message_too_long_is_not_read() -> None:
+    async with serving() as here, here.socket() as peer:
+        await peer.receive_json()
+        await peer.send_str("x" * (MAX_BYTES + 1))
+        assert (await peer.receive()).data == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
+        await here.alone()
+        with pytest.raises(PartyError, match=r"nobody joined side B .* in 0 s; last turned away: .* more than 64 KiB"):
+            await here.seat.taken(0)
 
 
-def test_a_socket_speaks_for_one_side() -> None:
-    async def test() -> None:
-        async with serving() as here, here.socket() as peer:
-            await peer.send_json({"role": "B", "type": "candidate", "candidate": HOST})
-            await peer.send_json({"role": "A", "type": "candidate", "candidate": HOST})
-            assert await turned_away(peer) == ("role A: this socket speaks for B", 1008)
-
-    held(test())
+async def test_a_socket_speaks_for_one_side() -> None:
+    async with serving() as here, here.socket() as peer:
+        await peer.send_json({"role": "B", "type": "candidate", "candidate": HOST})
+        await peer.send_json({"role": "A", "type": "candidate", "candidate": HOST})
+        assert await turned_away(peer) == ("role A: this socket speaks for B", 1008)
 
 
-def test_who_says_nothing_is_turned_away() -> None:
-    async def test() -> None:
-        async with serving(patience_s=0.2) as here:
-            async with here.socket() as peer:
-                assert await turned_away(peer) == ("no offer that could be answered within 0.2 s", 1008)
-            here.desk.may_answer.clear()
-            assert (await here.http("POST", "/whip/b", OFFER, **SDP))[:2] == (
-                408,
-                "no offer that could be answered within 0.2 s\n",
-            )
-            assert here.seat.visit is None
-
-    held(test())
+async def test_who_says_nothing_is_turned_away() -> None:
+    async with serving(patience_s=0.2) as here:
+        async with here.socket() as peer:
+            assert await turned_away(peer) == ("no offer that could be answered within 0.2 s", 1008)
+        here.desk.may_answer.clear()
+        assert (await here.http("POST", "/whip/b", OFFER, **SDP))[:2] == (
+            408,
+            "no offer that could be answered within 0.2 s\n",
+        )
+        assert here.seat.visit is None
 
 
 @pytest.mark.parametrize("joins", [False, True])
-def test_candidates_are_bounded(joins: bool) -> None:
-    async def test() -> None:
-        async with serving() as here, here.socket() as peer:
-            if joins:
-                await join(peer)
-            for _ in range(MAX_CANDIDATES + 40):
-                await peer.send_json({"role": "B", "type": "candidate", "candidate": HOST})
-            assert await turned_away(peer) == (f"more than {MAX_CANDIDATES} candidates", 1008)
-            assert here.desk.calls.count((HOST["candidate"], "0", 0)) == (MAX_CANDIDATES if joins else 0)
-            if joins:
-                await here.desk.hung_up.wait()
-
-    held(test())
-
-
-def test_a_wrong_message_in_the_conversation_does_not_end_it_but_many_do() -> None:
-    async def test() -> None:
-        async with serving() as here, here.socket() as peer:
+async def test_candidates_are_bounded(joins: bool) -> None:
+    async with serving() as here, here.socket() as peer:
+        if joins:
             await join(peer)
-            for wrong in ("garbage", '{"role": "B", "type": "offer"}', '{"role": "B", "type": "ready"}'):
-                await peer.send_str(wrong)
-                assert (await peer.receive_json())["type"] == "error"
-            await peer.send_json({"role": "B", "type": "candidate", "candidate": {"candidate": "candidate:x"}})
-            assert (await peer.receive_json())["message"] == "candidate: expected a typ"
-            assert here.seat.joined
-            for _ in range(20):
-                await peer.send_bytes(b"flood")
-            assert await turned_away(peer) == ("a binary message: expected JSON text", 1008)
+        for _ in range(MAX_CANDIDATES + 40):
+            await peer.send_json({"role": "B", "type": "candidate", "candidate": HOST})
+        assert await turned_away(peer) == (f"more than {MAX_CANDIDATES} candidates", 1008)
+        assert here.desk.calls.count((HOST["candidate"], "0", 0)) == (MAX_CANDIDATES if joins else 0)
+        if joins:
             await here.desk.hung_up.wait()
-            assert here.desk.calls[-1] == ("hang_up", "was turned away: a binary message: expected JSON text")
 
-    held(test())
+
+async def test_a_wrong_message_in_the_conversation_does_not_end_it_but_many_do() -> None:
+    async with serving() as here, here.socket() as peer:
+        await join(peer)
+        for wrong in ("garbage", '{"role": "B", "type": "offer"}', '{"role": "B", "type": "ready"}'):
+            await peer.send_str(wrong)
+            assert (await peer.receive_json())["type"] == "error"
+        await peer.send_json({"role": "B", "type": "candidate", "candidate": {"candidate": "candidate:x"}})
+        assert (await peer.receive_json())["message"] == "candidate: expected a typ"
+        assert here.seat.joined
+        for _ in range(20):
+            await peer.send_bytes(b"flood")
+        assert await turned_away(peer) == ("a binary message: expected JSON text", 1008)
+        await here.desk.hung_up.wait()
+        assert here.desk.calls[-1] == ("hang_up", "was turned away: a binary message: expected JSON text")
 
 
 @pytest.mark.parametrize("way", ["websocket", "whip"])
-def test_who_leaves_before_the_answer_leaves_the_seat_free(way: str) -> None:
-    async def test() -> None:
-        async with serving() as here:
-            here.desk.may_answer.clear()
-            if way == "whip":
-                asking = asyncio.create_task(here.http("POST", "/whip/b", OFFER, **SDP))
-                await here.desk.asked.wait()
-                asking.cancel()
-            else:
-                peer = await here.socket()
-                await peer.send_json({"role": "B", "type": "offer", "sdp": OFFER})
-                await here.desk.asked.wait()
-                peer._writer.transport.abort()
-            await here.alone()
-            here.desk.may_answer.set()
-            async with asyncio.timeout(5):
-                await here.desk.hung_up.wait()
-            assert here.seat.visit is None
-
-    held(test())
+async def test_who_leaves_before_the_answer_leaves_the_seat_free(way: str) -> None:
+    async with serving() as here:
+        here.desk.may_answer.clear()
+        if way == "whip":
+            asking = asyncio.create_task(here.http("POST", "/whip/b", OFFER, **SDP))
+            await here.desk.asked.wait()
+            asking.cancel()
+        else:
+            peer = await here.socket()
+            await peer.send_json({"role": "B", "type": "offer", "sdp": OFFER})
+            await here.desk.asked.wait()
+            peer._writer.transport.abort()
+        await here.alone()
+        here.desk.may_answer.set()
+        async with asyncio.timeout(5):
+            await here.desk.hung_up.wait()
+        assert here.seat.visit is None
 
 
-def test_a_peer_joins_by_http_trickles_and_hangs_up() -> None:
-    async def test() -> None:
-        async with serving() as here:
-            status, answer, headers = await here.http("POST", "/whip/b", OFFER, **SDP)
-            assert (status, answer, headers["Content-Type"].partition(";")[0]) == (201, ANSWER, "application/sdp")
-            assert headers["Accept-Patch"] == "application/trickle-ice-sdpfrag"
-            await here.seat.taken(0)
-            session = headers["Location"]
-            assert (await here.http("PATCH", session, FRAGMENT, **SDPFRAG))[:2] == (204, "")
-            assert (await here.http("PATCH", session, "a=end-of-candidates\r\n", **SDPFRAG))[0] == 204
-            assert (await here.http("DELETE", session))[:2] == (200, "")
-            assert here.desk.calls == [
-                ("answer", OFFER),
-                (HOST["candidate"], "0", None),
-                ("", None, 0),
-                ("hang_up", "hung up"),
-            ]
-            assert (await here.http("DELETE", session))[0] == 404
-            assert (await here.http("POST", "/whip/B", OFFER, **SDP))[0] == 201
-            assert (await here.http("PATCH", session, FRAGMENT, **SDPFRAG))[0] == 404
-
-    held(test())
+async def test_a_peer_joins_by_http_trickles_and_hangs_up() -> None:
+    async with serving() as here:
+        status, answer, headers = await here.http("POST", "/whip/b", OFFER, **SDP)
+        assert (status, answer, headers["Content-Type"].partition(";")[0]) == (201, ANSWER, "application/sdp")
+        assert headers["Accept-Patch"] == "application/trickle-ice-sdpfrag"
+        await here.seat.taken(0)
+        session = headers["Location"]
+        assert (await here.http("PATCH", session, FRAGMENT, **SDPFRAG))[:2] == (204, "")
+        assert (await here.http("PATCH", session, "a=end-of-candidates\r\n", **SDPFRAG))[0] == 204
+        assert (await here.http("DELETE", session))[:2] == (200, "")
+        assert here.desk.calls == [
+            ("answer", OFFER),
+            (HOST["candidate"], "0", None),
+            ("", None, 0),
+            ("hang_up", "hung up"),
+        ]
+        assert (await here.http("DELETE", session))[0] == 404
+        assert (await here.http("POST", "/whip/B", OFFER, **SDP))[0] == 201
+        assert (await here.http("PATCH", session, FRAGMENT, **SDPFRAG))[0] == 404
 
 
 @pytest.mark.parametrize(
@@ -531,21 +474,17 @@ def test_a_peer_joins_by_http_trickles_and_hangs_up() -> None:
     ],
     ids=str,
 )
-def test_http_says_what_it_expected(
+async def test_http_says_what_it_expected(
     method: str, path: str | None, body: str | bytes, headers: dict[str, str], status: int, line: str
 ) -> None:
     """No path: that of a session that has begun, and that goes on."""
-
-    async def test() -> None:
-        async with serving() as here:
-            where = path or (await here.http("POST", "/whip/b", OFFER, **SDP))[2]["Location"]
-            got, text, fields = await here.http(method, where, body, **headers)
-            assert got == status
-            assert re.fullmatch(line + "\n", text)
-            assert ("Allow" in fields) == (status == 405)
-            assert here.seat.joined == (path is None)
-
-    held(test())
+    async with serving() as here:
+        where = path or (await here.http("POST", "/whip/b", OFFER, **SDP))[2]["Location"]
+        got, text, fields = await here.http(method, where, body, **headers)
+        assert got == status
+        assert re.fullmatch(line + "\n", text)
+        assert ("Allow" in fields) == (status == 405)
+        assert here.seat.joined == (path is None)
 
 
 @pytest.mark.parametrize(
@@ -556,149 +495,124 @@ def test_http_says_what_it_expected(
         b"",
     ],
 )
-def test_a_request_that_never_ends_is_turned_away(data: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    async def test() -> None:
-        async with serving(patience_s=0.3) as here:
-            answer = await here.raw(data)
-            assert answer.startswith(b"HTTP/1.1 408 ")
-            assert answer.endswith(b" within 0.3 s\n")
-            assert len(caplog.records) == 1
-
-    held(test())
+async def test_a_request_that_never_ends_is_turned_away(data: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async with serving(patience_s=0.3) as here:
+        answer = await here.raw(data)
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert answer.endswith(b" within 0.3 s\n")
+        assert len(caplog.records) == 1
 
 
 @pytest.mark.parametrize(
     "data", [b"\x16\x03\x01\x02\x00\x01\x00", b"hello\r\n\r\n", b"GET / HTTP/1.1\r\n" + b"A: " + b"b" * 9000]
 )
-def test_what_is_no_http_is_answered_with_one_line(data: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    async def test() -> None:
-        async with serving() as here:
-            line = "expected an HTTP request with headers of at most 8 KiB"
-            answer = await here.raw(data + b"\r\n\r\n")
-            assert b" 400 " in answer.splitlines()[0]
-            assert answer.endswith(f"\r\n\r\n{line}\n".encode())
-            assert [(r.getMessage(), r.exc_info) for r in caplog.records] == [(f"127.0.0.1: turned away: {line}", None)]
-
-    held(test())
+async def test_what_is_no_http_is_answered_with_one_line(data: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async with serving() as here:
+        line = "expected an HTTP request with headers of at most 8 KiB"
+        answer = await here.raw(data + b"\r\n\r\n")
+        assert b" 400 " in answer.splitlines()[0]
+        assert answer.endswith(f"\r\n\r\n{line}\n".encode())
+        assert [(r.getMessage(), r.exc_info) for r in caplog.records] == [(f"127.0.0.1: turned away: {line}", None)]
 
 
-def test_connections_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def test() -> None:
-        monkeypatch.setattr(admission, "MAX_CONNECTIONS", 1)
-        async with serving() as here:
-            async with here.socket() as first:
-                assert (await here.raw(b"")).endswith(b"more than 1 connections\n")
-                assert (await join(first))["type"] == "answer"
-
-    held(test())
+async def test_connections_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "MAX_CONNECTIONS", 1)
+    async with serving() as here:
+        async with here.socket() as first:
+            assert (await here.raw(b"")).endswith(b"more than 1 connections\n")
+            assert (await join(first))["type"] == "answer"
 
 
-def test_the_longest_silent_connection_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def test() -> None:
-        monkeypatch.setattr(admission, "MAX_CONNECTIONS", 3)
-        async with serving() as here, here.socket() as sitting:
-            await sitting.receive_json()
-            (silent, its_end), (later, other_end) = [
-                await asyncio.open_connection("127.0.0.1", here.server.port) for _ in range(2)
-            ]
-            await until(lambda: len(here.connections()) == 3)
-            assert (await here.http("POST", "/whip/b", OFFER, **SDP))[0] == 201
-            assert (await silent.read()).startswith(b"HTTP/1.1 503 ")
-            other_end.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert (await later.read()).startswith(b"HTTP/1.1 200 ")
-            its_end.close()
-            other_end.close()
-
-    held(test())
+async def test_the_longest_silent_connection_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "MAX_CONNECTIONS", 3)
+    async with serving() as here, here.socket() as sitting:
+        await sitting.receive_json()
+        (silent, its_end), (later, other_end) = [
+            await asyncio.open_connection("127.0.0.1", here.server.port) for _ in range(2)
+        ]
+        await until(lambda: len(here.connections()) == 3)
+        assert (await here.http("POST", "/whip/b", OFFER, **SDP))[0] == 201
+        assert (await silent.read()).startswith(b"HTTP/1.1 503 ")
+        other_end.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert (await later.read()).startswith(b"HTTP/1.1 200 ")
+        its_end.close()
+        other_end.close()
 
 
-def test_who_is_gone_before_its_request_is_heard_leaves_no_traceback(
+async def test_who_is_gone_before_its_request_is_heard_leaves_no_traceback(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     upgrade = (
         b"GET /signal HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     )
-
-    async def test() -> None:
-        monkeypatch.setattr(admission, "MAX_CONNECTIONS", 1)
-        async with serving() as here, here.socket() as first:
-            await first.receive_json()
-            at_once = [socket.create_connection(("127.0.0.1", here.server.port)) for _ in range(40)]
-            for peer in at_once:
-                peer.sendall(upgrade)
-            await until(lambda: len(here.connections()) == 1)
-            for peer in at_once:
-                peer.close()
-            await until(lambda: len(caplog.records) >= 40)
-            assert [record.getMessage() for record in caplog.records if record.exc_info] == []
-
-    held(test())
+    monkeypatch.setattr(admission, "MAX_CONNECTIONS", 1)
+    async with serving() as here, here.socket() as first:
+        await first.receive_json()
+        at_once = [socket.create_connection(("127.0.0.1", here.server.port)) for _ in range(40)]
+        for peer in at_once:
+            peer.sendall(upgrade)
+        await until(lambda: len(here.connections()) == 1)
+        for peer in at_once:
+            peer.close()
+        await until(lambda: len(caplog.records) >= 40)
+        assert [record.getMessage() for record in caplog.records if record.exc_info] == []
 
 
 PAGES_OF_OTHERS = ["https://evil.example", "null", "http://127.0.0.1.evil.example", "http://[::1", "http://10.0.0.1"]
 
 
-def test_a_page_of_this_machine_may_join_one_of_the_internet_not() -> None:
-    async def test() -> None:
-        async with serving() as here:
-            page = "http://localhost:3000"
-            status, _, headers = await here.http(
-                "OPTIONS", "/whip/b", Origin=page, Access_Control_Request_Method="POST"
-            )
-            assert status == 204
-            assert headers["Access-Control-Allow-Origin"] == page
-            assert {"POST", "PATCH", "DELETE"} <= set(headers["Access-Control-Allow-Methods"].split(", "))
-            assert "Authorization" in headers["Access-Control-Allow-Headers"]
-            assert headers["Accept-Post"] == "application/sdp"
-            for origin in PAGES_OF_OTHERS:
-                status, line, headers = await here.http("POST", "/whip/b", OFFER, **SDP, Origin=origin)
-                assert (status, line) == (403, "Origin: expected a page of this machine\n")
-                assert "Access-Control-Allow-Origin" not in headers
-                with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
-                    await here.socket(Origin=origin)
-            for host in ("evil.example", f"evil.example:{here.server.port}", "[", ""):
-                status, line, _ = await here.http("POST", "/whip/b", OFFER, **SDP, Host=host)
-                assert (status, line) == (403, "Host: expected a loopback address\n")
-            assert here.desk.calls == []
-            status, _, headers = await here.http("POST", "/whip/b", OFFER, **SDP, Origin=page, Host="[::1]:80")
-            assert (status, headers["Access-Control-Allow-Origin"]) == (201, page)
-            assert "Location" in headers["Access-Control-Expose-Headers"]
-
-    held(test())
+async def test_a_page_of_this_machine_may_join_one_of_the_internet_not() -> None:
+    async with serving() as here:
+        page = "http://localhost:3000"
+        status, _, headers = await here.http("OPTIONS", "/whip/b", Origin=page, Access_Control_Request_Method="POST")
+        assert status == 204
+        assert headers["Access-Control-Allow-Origin"] == page
+        assert {"POST", "PATCH", "DELETE"} <= set(headers["Access-Control-Allow-Methods"].split(", "))
+        assert "Authorization" in headers["Access-Control-Allow-Headers"]
+        assert headers["Accept-Post"] == "application/sdp"
+        for origin in PAGES_OF_OTHERS:
+            status, line, headers = await here.http("POST", "/whip/b", OFFER, **SDP, Origin=origin)
+            assert (status, line) == (403, "Origin: expected a page of this machine\n")
+            assert "Access-Control-Allow-Origin" not in headers
+            with pytest.raises(aiohttp.WSServerHandshakeError, match="403"):
+                await here.socket(Origin=origin)
+        for host in ("evil.example", f"evil.example:{here.server.port}", "[", ""):
+            status, line, _ = await here.http("POST", "/whip/b", OFFER, **SDP, Host=host)
+            assert (status, line) == (403, "Host: expected a loopback address\n")
+        assert here.desk.calls == []
+        status, _, headers = await here.http("POST", "/whip/b", OFFER, **SDP, Origin=page, Host="[::1]:80")
+        assert (status, headers["Access-Control-Allow-Origin"]) == (201, page)
+        assert "Location" in headers["Access-Control-Expose-Headers"]
 
 
-def test_a_token_is_asked_for_and_never_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_token_is_asked_for_and_never_told(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-
-    async def test() -> None:
-        async with serving(token=TOKEN) as here:
-            for given, line in (
-                ({}, "expected a bearer token"),
-                ({"Authorization": "Basic czNjcmV0"}, "expected a bearer token"),
-                ({"Authorization": "Bearer"}, "expected a bearer token"),
-                ({"Authorization": "Bearer wröng"}, "wrong token"),
-                ({"Authorization": f"Bearer {TOKEN}x"}, "wrong token"),
-            ):
-                status, text, headers = await here.http("POST", "/whip/b", OFFER, **SDP, **given)
-                assert (status, text, headers["WWW-Authenticate"]) == (401, f"{line}\n", "Bearer")
-                with pytest.raises(aiohttp.WSServerHandshakeError, match="401"):
-                    await here.socket(**given)
-            assert (await here.http("POST", f"/whip/b?token={TOKEN}", OFFER, **SDP))[0] == 401
+    async with serving(token=TOKEN) as here:
+        for given, line in (
+            ({}, "expected a bearer token"),
+            ({"Authorization": "Basic czNjcmV0"}, "expected a bearer token"),
+            ({"Authorization": "Bearer"}, "expected a bearer token"),
+            ({"Authorization": "Bearer wröng"}, "wrong token"),
+            ({"Authorization": f"Bearer {TOKEN}x"}, "wrong token"),
+        ):
+            status, text, headers = await here.http("POST", "/whip/b", OFFER, **SDP, **given)
+            assert (status, text, headers["WWW-Authenticate"]) == (401, f"{line}\n", "Bearer")
             with pytest.raises(aiohttp.WSServerHandshakeError, match="401"):
-                await here.socket(f"?token={TOKEN[:-1]}")
-            assert (await here.http("GET", "/"))[0] == 200
-            assert (await here.http("OPTIONS", "/whip/b"))[0] == 204
-            bearer = {"Authorization": f"bearer {TOKEN}"}
-            session = (await here.http("POST", "/whip/b", OFFER, **SDP, **bearer))[2]["Location"]
-            assert (await here.http("DELETE", session))[0] == 401
-            assert (await here.http("DELETE", session, **bearer))[0] == 200
-            for way in ({"query": f"?token={TOKEN}"}, bearer):
-                async with here.socket(**way) as peer:
-                    assert (await join(peer))["type"] == "answer"
-                await here.desk.hung_up.wait()
-
-    held(test())
+                await here.socket(**given)
+        assert (await here.http("POST", f"/whip/b?token={TOKEN}", OFFER, **SDP))[0] == 401
+        with pytest.raises(aiohttp.WSServerHandshakeError, match="401"):
+            await here.socket(f"?token={TOKEN[:-1]}")
+        assert (await here.http("GET", "/"))[0] == 200
+        assert (await here.http("OPTIONS", "/whip/b"))[0] == 204
+        bearer = {"Authorization": f"bearer {TOKEN}"}
+        session = (await here.http("POST", "/whip/b", OFFER, **SDP, **bearer))[2]["Location"]
+        assert (await here.http("DELETE", session))[0] == 401
+        assert (await here.http("DELETE", session, **bearer))[0] == 200
+        for way in ({"query": f"?token={TOKEN}"}, bearer):
+            async with here.socket(**way) as peer:
+                assert (await join(peer))["type"] == "answer"
+            await here.desk.hung_up.wait()
     assert TOKEN not in caplog.text
 
 
@@ -716,96 +630,78 @@ def test_a_token_is_visible_ascii(token: str) -> None:
     assert token == "" or token not in str(failed.value)
 
 
-def test_beyond_loopback_the_token_alone_decides() -> None:
-    async def test() -> None:
-        server = SignallingServer("0.0.0.0", token=TOKEN)
-        await server.start()
-        server.seat("A", Desk())
-        url = f"http://127.0.0.1:{server.port}/whip/a"
-        headers = SDP | {"Authorization": f"Bearer {TOKEN}", "Host": "lab.example", "Origin": "https://lab.example"}
-        async with aiohttp.ClientSession() as client, client.post(url, data=OFFER, headers=headers) as response:
-            assert response.status == 201
-        await server.stop()
-
-    held(test())
+async def test_beyond_loopback_the_token_alone_decides() -> None:
+    server = SignallingServer("0.0.0.0", token=TOKEN)
+    await server.start()
+    server.seat("A", Desk())
+    url = f"http://127.0.0.1:{server.port}/whip/a"
+    headers = SDP | {"Authorization": f"Bearer {TOKEN}", "Host": "lab.example", "Origin": "https://lab.example"}
+    async with aiohttp.ClientSession() as client, client.post(url, data=OFFER, headers=headers) as response:
+        assert response.status == 201
+    await server.stop()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_a_port_that_is_taken_is_one_line(host: str) -> None:
-    async def test() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as other:
-            port = other.getsockname()[1]
-            with pytest.raises(SettingsError, match=rf"^127\.0\.0\.1:{port}: cannot listen there: .*in use"):
-                await SignallingServer(host, port).start()
-
-    held(test())
+async def test_a_port_that_is_taken_is_one_line(host: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(SettingsError, match=rf"^127\.0\.0\.1:{port}: cannot listen there: .*in use"):
+            await SignallingServer(host, port).start()
 
 
-def test_closing_a_seat_ends_the_peer_and_stopping_ends_all() -> None:
-    async def test() -> None:
-        async with serving() as here, here.socket() as sitting, here.socket() as silent:
-            await join(sitting)
-            here.seat.close()
-            assert await turned_away(sitting, "bye") == ("the conversation is over", 1000)
-            async with here.socket() as late:
-                assert (await join(late))["message"] == "no conversation waits for side B"
-            other = here.server.seat("A", Desk())
+async def test_closing_a_seat_ends_the_peer_and_stopping_ends_all() -> None:
+    async with serving() as here, here.socket() as sitting, here.socket() as silent:
+        await join(sitting)
+        here.seat.close()
+        assert await turned_away(sitting, "bye") == ("the conversation is over", 1000)
+        async with here.socket() as late:
+            assert (await join(late))["message"] == "no conversation waits for side B"
+        other = here.server.seat("A", Desk())
+        assert (await here.http("POST", "/whip/a", OFFER, **SDP))[0] == 201
+        stopping = asyncio.create_task(here.server.stop())
+        assert await turned_away(silent, "bye") == ("the server stops", 1000)
+        await stopping
+        assert other.visit is None
+        assert [call[0] for call in here.desk.calls] == ["answer"]
+
+
+async def test_a_seat_closed_while_we_answer_says_so() -> None:
+    async with serving() as here:
+        here.desk.may_answer.clear()
+        asking = asyncio.create_task(here.http("POST", "/whip/b", OFFER, **SDP))
+        await here.desk.asked.wait()
+        here.seat.close()
+        assert (await asking)[:2] == (410, "the conversation is over\n")
+        assert here.desk.calls == []
+
+
+async def test_several_conversations_share_the_port() -> None:
+    async with serving() as here:
+        one, two = Desk(), Desk()
+        first, second = here.server.seat("A", one, "one"), here.server.seat("A", two, "two")
+        status, line, _ = await here.http("POST", "/whip/a", OFFER, **SDP)
+        assert (status, line) == (409, "2 conversations wait for side A: name one with ?session=NAME\n")
+        async with here.socket("?session=two") as peer:
+            assert (await join(peer, "A"))["type"] == "answer"
+            assert (first.joined, second.joined) == (False, True)
             assert (await here.http("POST", "/whip/a", OFFER, **SDP))[0] == 201
-            stopping = asyncio.create_task(here.server.stop())
-            assert await turned_away(silent, "bye") == ("the server stops", 1000)
-            await stopping
-            assert other.visit is None
-            assert [call[0] for call in here.desk.calls] == ["answer"]
-
-    held(test())
-
-
-def test_a_seat_closed_while_we_answer_says_so() -> None:
-    async def test() -> None:
-        async with serving() as here:
-            here.desk.may_answer.clear()
-            asking = asyncio.create_task(here.http("POST", "/whip/b", OFFER, **SDP))
-            await here.desk.asked.wait()
-            here.seat.close()
-            assert (await asking)[:2] == (410, "the conversation is over\n")
-            assert here.desk.calls == []
-
-    held(test())
+            assert first.joined
+            assert (await here.http("POST", "/whip/a?session=one", OFFER, **SDP))[:2] == (409, "side A is taken\n")
+        with pytest.raises(SettingsError, match="there is a seat for it already"):
+            here.server.seat("A", one, "one")
+        with pytest.raises(SettingsError, match="at most 64 letters"):
+            here.server.seat("A", one, "a/b")
 
 
-def test_several_conversations_share_the_port() -> None:
-    async def test() -> None:
-        async with serving() as here:
-            one, two = Desk(), Desk()
-            first, second = here.server.seat("A", one, "one"), here.server.seat("A", two, "two")
-            status, line, _ = await here.http("POST", "/whip/a", OFFER, **SDP)
-            assert (status, line) == (409, "2 conversations wait for side A: name one with ?session=NAME\n")
-            async with here.socket("?session=two") as peer:
-                assert (await join(peer, "A"))["type"] == "answer"
-                assert (first.joined, second.joined) == (False, True)
-                assert (await here.http("POST", "/whip/a", OFFER, **SDP))[0] == 201
-                assert first.joined
-                assert (await here.http("POST", "/whip/a?session=one", OFFER, **SDP))[:2] == (409, "side A is taken\n")
-            with pytest.raises(SettingsError, match="there is a seat for it already"):
-                here.server.seat("A", one, "one")
-            with pytest.raises(SettingsError, match="at most 64 letters"):
-                here.server.seat("A", one, "a/b")
-
-    held(test())
+async def test_the_page_is_served_and_needs_nothing_else() -> None:
+    async with serving() as here:
+        status, html, headers = await here.http("GET", "/?role=a")
+        assert (status, headers["Content-Type"].partition(";")[0]) == (200, "text/html")
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert re.findall(r"(?:src|href)=|https?:|//\w+\.", html) == []
 
 
-def test_the_page_is_served_and_needs_nothing_else() -> None:
-    async def test() -> None:
-        async with serving() as here:
-            status, html, headers = await here.http("GET", "/?role=a")
-            assert (status, headers["Content-Type"].partition(";")[0]) == (200, "text/html")
-            assert "default-src 'none'" in headers["Content-Security-Policy"]
-            assert re.findall(r"(?:src|href)=|https?:|//\w+\.", html) == []
-
-    held(test())
-
-
-def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aiohttp", None)
     with pytest.raises(MissingExtraError, match=r"aiohttp: pip install 'fdbcore\[live\]'"):
-        held(SignallingServer().start())
+        await SignallingServer().start()

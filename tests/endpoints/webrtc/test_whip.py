@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from fdbcore.endpoints.webrtc.peer import Peer
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint
 from fdbcore.registry import endpoint
-from fdbcore.runtime.network import await_result
 
 BEARER = "s3cret-0f-7hat-5erver"
 OWN_TOKEN = "s3cret-of-our-own-port"
@@ -73,115 +72,86 @@ async def joined(party: Endpoint) -> None:
         await asyncio.to_thread(party.close)
 
 
-def joined_by_tls(certificate: Path) -> list[tuple[str, str | None]]:
-    """What a server is sent whose certificate is `certificate`."""
-
-    async def test() -> list[tuple[str, str | None]]:
-        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        tls.load_cert_chain(certificate)
-        server = WhipServer()
-        async with server.serving(tls):
-            await joined(endpoint(f"whips://127.0.0.1:{server.port}/x?key_variable=LAB_TOKEN"))
-        return server.sent
-
-    return await_result(test(), 30)
+async def sent_to(
+    server: WhipServer, query: str = "", kind: str = "whip", tls: ssl.SSLContext | None = None
+) -> list[tuple[str, str | None]]:
+    """What a server is sent by a party that joins it."""
+    async with server.serving(tls):
+        await joined(endpoint(f"{kind}://127.0.0.1:{server.port}/x{query}"))
+    return server.sent
 
 
-def test_by_tls_with_the_authority_of_its_own(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+BEARERS = [("POST", f"Bearer {BEARER}"), ("DELETE", f"Bearer {BEARER}")]
+NAMED = "?key_variable=LAB_TOKEN"
+
+
+async def test_by_tls_with_the_authority_of_its_own(
+    certificate: Path, tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    assert joined_by_tls(certificate) == [("POST", f"Bearer {BEARER}"), ("DELETE", f"Bearer {BEARER}")]
+    assert await sent_to(WhipServer(), NAMED, "whips", tls) == BEARERS
 
 
-def test_a_certificate_of_nobody_is_refused(certificate: Path) -> None:
+async def test_a_certificate_of_nobody_is_refused(tls: ssl.SSLContext) -> None:
     with pytest.raises(
         PartyError, match=r"^https://127\.0\.0\.1:\d+/x: expected a WHIP server, got: .*certificate"
     ) as e:
-        joined_by_tls(certificate)
+        await sent_to(WhipServer(), NAMED, "whips", tls)
     assert not e.value.transient
     assert "\n" not in str(e.value)
 
 
-def sent_to(make: Callable[[int], tuple[WhipServer, str]]) -> list[list[tuple[str, str | None]]]:
-    """What a server is sent, and what the one that `make`, with the port of the first, puts before it."""
-
-    async def test() -> list[list[tuple[str, str | None]]]:
-        last = WhipServer()
-        async with last.serving():
-            first, query = make(last.port)
-            async with first.serving():
-                await joined(endpoint(f"whip://127.0.0.1:{first.port}/x{query}"))
-        return [first.sent, last.sent]
-
-    return await_result(test(), 30)
+@pytest.mark.parametrize(("query", "sent"), [("", [("POST", None), ("DELETE", None)]), (NAMED, BEARERS)])
+async def test_the_bearer_is_that_of_the_variable_named(query: str, sent: list[tuple[str, str | None]]) -> None:
+    assert await sent_to(WhipServer(), query) == sent
 
 
-def test_without_a_variable_no_bearer_is_sent() -> None:
-    first, _ = sent_to(lambda port: (WhipServer(), ""))
-    assert first == [("POST", None), ("DELETE", None)]
+async def test_a_server_redirected_to_is_sent_nothing_and_that_is_said() -> None:
+    last = WhipServer()
+    async with last.serving():
+        first = WhipServer(redirect=f"http://127.0.0.1:{last.port}/y")
+        with pytest.raises(
+            PartyError, match=r"^http://127\.0\.0\.1:\d+/x: .* the server sends us to another one, which"
+        ):
+            await sent_to(first, NAMED)
+    assert (first.sent, last.sent) == (BEARERS[:1], [])
 
 
-def test_the_bearer_is_that_of_the_variable_named() -> None:
-    first, _ = sent_to(lambda port: (WhipServer(), "?key_variable=LAB_TOKEN"))
-    assert first == [("POST", f"Bearer {BEARER}"), ("DELETE", f"Bearer {BEARER}")]
-
-
-def test_a_server_redirected_to_is_sent_nothing_and_that_is_said() -> None:
-    servers: list[WhipServer] = []
-
-    def redirected(port: int) -> tuple[WhipServer, str]:
-        servers.append(WhipServer(redirect=f"http://127.0.0.1:{port}/y"))
-        return servers[0], "?key_variable=LAB_TOKEN"
-
-    with pytest.raises(PartyError, match=r"^http://127\.0\.0\.1:\d+/x: .* the server sends us to another one, which"):
-        sent_to(redirected)
-    assert servers[0].sent == [("POST", f"Bearer {BEARER}")]
-
-
-def test_a_server_that_the_answer_names_is_sent_nothing_and_that_is_told() -> None:
-    first, last = sent_to(lambda port: (WhipServer(elsewhere=f"http://127.0.0.1:{port}/y"), "?key_variable=LAB_TOKEN"))
-    assert (first, last) == ([("POST", f"Bearer {BEARER}")], [])
-
-    async def told() -> object:
-        server = WhipServer(elsewhere="http://user@127.0.0.1:1/all")
-        async with server.serving():
-            await joined(party := endpoint(f"whip://127.0.0.1:{server.port}/x"))
-        return party.describe()["not_deleted"]
-
-    assert await_result(told(), 30) == "http://user@127.0.0.1:1/all"
+async def test_a_server_that_the_answer_names_is_sent_nothing_and_that_is_told() -> None:
+    last = WhipServer()
+    async with last.serving():
+        assert await sent_to(WhipServer(elsewhere=f"http://127.0.0.1:{last.port}/y"), NAMED) == BEARERS[:1]
+    assert last.sent == []
+    server = WhipServer(elsewhere="http://user@127.0.0.1:1/all")
+    async with server.serving():
+        await joined(party := endpoint(f"whip://127.0.0.1:{server.port}/x"))
+    assert party.describe()["not_deleted"] == "http://user@127.0.0.1:1/all"
 
 
 @pytest.mark.parametrize(("kind", "status"), [("whip", 201), ("pipecat", 200), ("whip", 500)])
-def test_an_answer_without_end_is_one_line(kind: str, status: int) -> None:
+async def test_an_answer_without_end_is_one_line(kind: str, status: int) -> None:
     async def endless(request: web.Request) -> web.StreamResponse:
         answer = web.StreamResponse(status=status)
         await answer.prepare(request)
         while True:
             await answer.write(b"v=0\n" * 16_384)
 
-    async def test() -> None:
-        server = WhipServer()
-        server.handle = endless  # type: ignore[method-assign, assignment]
-        async with server.serving():
-            await joined(endpoint(f"{kind}://127.0.0.1:{server.port}/x"))
-
+    server = WhipServer()
+    server.handle = endless  # type: ignore[method-assign, assignment]
     with pytest.raises(PartyError, match=r"/x: expected an answer of at most 1,000,000 bytes, got more$"):
-        await_result(test(), 30)
+        await sent_to(server, kind=kind)
 
 
 @pytest.mark.parametrize("end", [None, -9])
 @pytest.mark.parametrize("before", range(40, 90, 7))
-def test_a_bearer_that_the_server_quotes_is_not_told_not_even_in_part(before: int, end: int | None) -> None:
+async def test_a_bearer_that_the_server_quotes_is_not_told_not_even_in_part(before: int, end: int | None) -> None:
     async def quote(request: web.Request) -> web.Response:
         return web.Response(status=401, text="x" * before + request.headers["Authorization"][:end])
 
-    async def test() -> None:
-        server = WhipServer()
-        server.handle = quote  # type: ignore[method-assign]
-        async with server.serving():
-            await joined(endpoint(f"whip://127.0.0.1:{server.port}/x?key_variable=LAB_TOKEN"))
-
+    server = WhipServer()
+    server.handle = quote  # type: ignore[method-assign]
     with pytest.raises(PartyError, match="expected 201 and an SDP answer, got 401 'xxx") as error:
-        await_result(test(), 10)
+        await sent_to(server, NAMED)
     assert "s3c" not in str(error.value)
 
 

@@ -104,13 +104,6 @@ class Backend:
         if self.target != "responses":
             raise Wrong("invalid_delegation_type", "response.* events require Responses delegation.", "type")
 
-    def knows(self, delegation_id: str | None) -> None:
-        """Raise Wrong unless context may be appended to it."""
-        if delegation_id is None:
-            return
-        if self.target != "client" or delegation_id != self._delegation:
-            raise Wrong("invalid_delegation_id", f"Delegation '{delegation_id}' is not open here.", "delegation_id")
-
     async def _begin(self, response_id: str) -> None:
         for name in ("created", "in_progress"):
             await self._tell(f"response.{name}", response=self._response(response_id, "in_progress"))

@@ -8,7 +8,7 @@ import binascii
 import copy
 import json
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,58 +18,30 @@ from fakes.live.checks import check_event
 from fakes.live.plan import LivePlan, Reason
 from fakes.live.voice import Mouth, Writer
 from fakes.realtime.checks import Wrong
-from fakes.realtime.parts import Logged, Wire
+from fakes.realtime.parts import Logged, Logging, Wire
 from fakes.realtime.plan import RATE_HZ, Faults, Reply, Wave
 from fakes.realtime.response import GARBAGE
 from fakes.realtime.sound import Ear, decoded, rate_of
 
 MODELS = ("gpt-live-1", "gpt-live-1.1")
-FIXTURE_S = 30
 CAP_S = 7200
-REPLY_TO_COMMENTARY_MS = 800
 
 
-class LiveSession:
-    """received, sent: all events with their times. heard: what was appended, at the rate of the session.
-
-    said: what it began to say, with the ms of the session. ended: why, once the session is over. attached: connections
-    that watch it. errors: of the fake itself.
-    """
+class LiveSession(Logging):
+    """ended: why, once the session is over. attached: connections that watch it."""
 
     def __init__(self, wire: Wire, plan: LivePlan, faults: Faults, number: int) -> None:
+        super().__init__()
         self.wire, self.plan, self.faults = wire, plan, faults
         self.id = f"live_fake{number:04d}"
         self.settings: dict[str, Any] = {}
-        self.received: list[Logged] = []
-        self.sent: list[Logged] = []
         self.attached: list[Wire] = []
         self.ended: Reason | None = None
-        self.errors: list[BaseException] = []
         self.backend = Backend(self)
         self.now_ms = 0
-        self.muted = False
-        self._heard: list[Wave] = []
         self._unheard = np.zeros(0, np.int16)
-        self._ids = self._replies = self._turns = 0
+        self._replies = self._turns = 0
         self._speak_at_ms: int | None = None
-        self._fixture: str | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def heard(self) -> Wave:
-        return np.concatenate([np.zeros(0, np.int16), *self._heard])
-
-    def events(self, *types: str) -> list[dict[str, Any]]:
-        """What the client sent, of these types or of all."""
-        return [logged.event for logged in self.received if not types or logged.type in types]
-
-    def told(self, *types: str) -> list[dict[str, Any]]:
-        """What the client was sent, of these types or of all."""
-        return [logged.event for logged in self.sent if not types or logged.type in types]
-
-    def new_id(self, kind: str) -> str:
-        self._ids += 1
-        return f"{kind}_fake{self._ids:05d}"
 
     # What goes out.
 
@@ -92,26 +64,6 @@ class LiveSession:
             except ConnectionError:
                 self.attached.remove(wire)
 
-    def start(self, doing: Coroutine[Any, Any, None]) -> None:
-        """Do it beside all else, for as long as the session lasts."""
-
-        async def run() -> None:
-            try:
-                await doing
-            except ConnectionError:
-                pass  # nobody is left to tell
-            except Exception as error:
-                self.errors.append(error)
-
-        task = asyncio.ensure_future(run())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def end(self) -> None:
-        """The connection is gone."""
-        for task in list(self._tasks):
-            task.cancel()
-
     async def finish(self, reason: Reason) -> None:
         """Say that it is over and why, with the usage; then close."""
         if self.ended is not None:
@@ -124,8 +76,8 @@ class LiveSession:
 
     # What comes in.
 
-    async def take(self, text: str | bytes, attached: Wire | None = None) -> None:
-        """An event, of the session's own connection or of one that is attached."""
+    async def take(self, text: str | bytes) -> None:
+        """An event of the client."""
         event: Any = None
         try:
             try:
@@ -133,22 +85,21 @@ class LiveSession:
             except ValueError:
                 raise Wrong("invalid_json", "Could not parse the event as JSON.") from None
             self.received.append(Logged(time.monotonic(), event if isinstance(event, dict) else {"type": None}))
-            check_event(event, attached is not None)
+            check_event(event)
             if (event["type"] == "session.start") == bool(self.settings):
                 told = "The session has already started." if self.settings else "Expected session.start first."
                 raise Wrong("session_already_started" if self.settings else "session_not_started", told, "type")
             if event["type"] not in self._obeys:
-                raise Wrong("invalid_delegation_type", "This needs another delegation or transport.", "type")
+                raise Wrong("invalid_value", f"This fake does not obey {event['type']}.", "type")
             await self._obeys[event["type"]](self, event)
         except Wrong as wrong:
-            await self._refuse(wrong, event if isinstance(event, dict) else {}, attached or self.wire)
+            await self._refuse(wrong, event if isinstance(event, dict) else {})
 
-    async def _refuse(self, wrong: Wrong, cause: Mapping[str, Any], wire: Wire) -> None:
+    async def _refuse(self, wrong: Wrong, cause: Mapping[str, Any]) -> None:
         error = {"type": wrong.kind, "code": wrong.code, "message": wrong.message}
         error |= {"param": wrong.param} if wrong.param else {}
         error |= {"client_event_id": cause["event_id"]} if cause.get("event_id") else {}
-        event = {"type": "error", "event_id": self.new_id("event"), "error": error}
-        await (self._put(event) if wire is self.wire else wire.send(json.dumps(event)))
+        await self._put({"type": "error", "event_id": self.new_id("event"), "error": error})
 
     async def _start(self, event: Mapping[str, Any]) -> None:
         given = event["session"]
@@ -156,7 +107,7 @@ class LiveSession:
             told = f"The model `{given['model']}` does not exist or you do not have access to it."
             raise Wrong("model_not_found", told, "session.model")
         if self.faults.at_once is not None:
-            await self._refuse(Wrong(self.faults.at_once, "It was planned to fail."), event, self.wire)
+            await self._refuse(Wrong(self.faults.at_once, "It was planned to fail."), event)
             return await self.wire.close(1008, self.faults.at_once)
         audio = {"format": {"type": "audio/pcm", "rate": RATE_HZ}, "output": {"voice": "marin"}}
         delegation = given.get("delegation") or {"type": "client", "acknowledgement_delay_ms": 0}
@@ -173,16 +124,6 @@ class LiveSession:
         named = {"id": self.id, "status": "active", "expires_at": self._expires_at}
         return named | {key: value for key, value in self.settings.items() if value is not None}
 
-    async def _update(self, event: Mapping[str, Any]) -> None:
-        given, ours = event["session"].get("delegation"), self.settings["delegation"]
-        if given and given["type"] != ours["type"]:
-            raise Wrong("invalid_delegation_type", "The delegation type cannot change.", "session.delegation.type")
-        if given:
-            inner = {ours["type"]: ours.get(ours["type"], {}) | given.get(ours["type"], {})}
-            self.settings["delegation"] = ours | given | ({} if ours["type"] == "client" else inner)
-        if "updates" not in self.faults.mute:
-            await self.send("session.updated", event, session=self._resource())
-
     async def _append(self, event: Mapping[str, Any]) -> None:
         sound = self.settings["audio"]["format"]
         try:
@@ -190,31 +131,7 @@ class LiveSession:
         except binascii.Error:
             raise Wrong("invalid_value", "Invalid 'audio': expected base64.", "audio") from None
         self._heard.append(wave)
-        if self._fixture is None:
-            self._unheard = np.concatenate([self._unheard, wave])
-
-    async def _mute(self, event: Mapping[str, Any]) -> None:
-        self.muted = event["type"].endswith(".mute")
-        await self.send(f"{event['type']}d", event)
-
-    async def _tell_context(self, event: Mapping[str, Any]) -> None:
-        if self._fixture is not None:
-            raise Wrong("fixture_active", "An audio fixture is active.", "type")
-        self.backend.knows(event["delegation_id"])
-        await self.send(f"{event['type']}ed", event, start_ms=self.now_ms, end_ms=self.now_ms)
-        if event["type"] == "session.commentary.append":
-            self._commentary = Reply(event["content"])
-            self._speak_at_ms = self.now_ms + REPLY_TO_COMMENTARY_MS
-
-    async def _play_fixture(self, event: Mapping[str, Any]) -> None:
-        wave = np.frombuffer(base64.b64decode(event["audio"]), "<i2").astype(np.int16)
-        if len(wave) > FIXTURE_S * RATE_HZ:
-            raise Wrong("invalid_value", f"Expected at most {FIXTURE_S} s of audio.", "audio")
-        if self._fixture is not None:
-            raise Wrong("fixture_active", "An audio fixture is active.", "type")
-        self._fixture, self._unheard = event.get("event_id", ""), self._unheard[:0]
-        self.mouth.say(self.now_ms, Reply(""), wave)
-        await self.send("session.output_audio.fixture.playing", event)
+        self._unheard = np.concatenate([self._unheard, wave])
 
     async def _close(self, event: Mapping[str, Any]) -> None:
         self.start(self._drain())
@@ -233,13 +150,9 @@ class LiveSession:
         """Say the next reply as soon as it can."""
         self._speak_at_ms = self.now_ms
 
-    _commentary: Reply | None = None
-
     def _begin_to_speak(self) -> None:
-        self._speak_at_ms, said = None, self._commentary
-        if said is None:
-            said, self._replies = self.next_reply(), self._replies + 1
-        self._commentary = None
+        said = self.next_reply()
+        self._speak_at_ms, self._replies = None, self._replies + 1
         self.mouth.say(self.now_ms, said, said.speech(len(self.mouth.said)))
 
     async def _live(self) -> None:
@@ -254,8 +167,8 @@ class LiveSession:
             heard = self._next_heard(rate_hz * frame_ms // 1000)
             reflected = heard if up is None else up.resample_chunk(heard)
             await self._mirror({"type": "session.input_audio.append", "audio": _base64(reflected)})
-            await self._listen(ear, writer, heard * (not self.muted), rate_hz)
-            if self._speak_at_ms is not None and self.now_ms >= self._speak_at_ms and self._fixture is None:
+            await self._listen(ear, writer, heard, rate_hz)
+            if self._speak_at_ms is not None and self.now_ms >= self._speak_at_ms:
                 self._begin_to_speak()
             await self._speak(number)
             self.now_ms += frame_ms
@@ -276,7 +189,7 @@ class LiveSession:
             if turn.kind == "started":
                 writer.begin(self.plan.transcript(self._turns), turn.at_ms)
                 self._turns += 1
-                if self.mouth.speaks and self.plan.yield_ms is not None and self._fixture is None:
+                if self.mouth.speaks and self.plan.yield_ms is not None:
                     self._yield_at_ms = turn.at_ms + self.plan.yield_ms
                 self._speak_at_ms = None
             elif "replies" not in self.faults.mute and not (self.backend.open or self.mouth.speaks):
@@ -297,15 +210,7 @@ class LiveSession:
             await self._put({"type": "session.output_audio.delta", "delta": base64.b64encode(data).decode()})
             lies = {"start_ms": self.now_ms, "end_ms": self.now_ms + self.plan.frame_ms}
             await self._mirror({"type": "session.output_audio.delta", "delta": _base64(wave), **lies})
-        if speaking and not self.mouth.speaks:
-            await self._said_all()
-
-    async def _said_all(self) -> None:
-        if self._fixture is not None:
-            cause = {"event_id": self._fixture} if self._fixture else None
-            self._fixture = None
-            await self.send("session.output_audio.fixture.played", cause)
-        elif calls := tuple(self.mouth.said[-1].reply.calls):
+        if speaking and not self.mouth.speaks and (calls := tuple(self.mouth.said[-1].reply.calls)):
             self.start(self.backend.hand_over(calls))
 
     async def _tell_words(self, ear: Ear, writer: Writer) -> None:
@@ -331,14 +236,7 @@ class LiveSession:
 
     _obeys: Mapping[str, Callable[[LiveSession, Mapping[str, Any]], Awaitable[None]]] = {
         "session.start": _start,
-        "session.update": _update,
         "session.input_audio.append": _append,
-        "session.input_audio.mute": _mute,
-        "session.input_audio.unmute": _mute,
-        "session.instructions.append": _tell_context,
-        "session.thinking.append": _tell_context,
-        "session.commentary.append": _tell_context,
-        "session.output_audio.fixture.play": _play_fixture,
         "session.close": _close,
         "response.item.create": lambda self, event: self.backend.take_item(event),
         "response.create": lambda self, event: self.backend.go_on(event),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -43,6 +45,57 @@ class Logged:
     @property
     def type(self) -> str:
         return str(self.event.get("type"))
+
+
+class Logging:
+    """A session: received, sent: all events with their times. heard: what was appended, at the rate of the input.
+
+    errors: of the fake itself.
+    """
+
+    def __init__(self) -> None:
+        self.received: list[Logged] = []
+        self.sent: list[Logged] = []
+        self.errors: list[BaseException] = []
+        self._heard: list[Wave] = []
+        self._ids = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def heard(self) -> Wave:
+        return np.concatenate([np.zeros(0, np.int16), *self._heard])
+
+    def events(self, *types: str) -> list[dict[str, Any]]:
+        """What the client sent, of these types or of all."""
+        return [logged.event for logged in self.received if not types or logged.type in types]
+
+    def told(self, *types: str) -> list[dict[str, Any]]:
+        """What the client was sent, of these types or of all."""
+        return [logged.event for logged in self.sent if not types or logged.type in types]
+
+    def new_id(self, kind: str) -> str:
+        self._ids += 1
+        return f"{kind}_fake{self._ids:05d}"
+
+    def start(self, doing: Coroutine[Any, Any, None]) -> None:
+        """Do it beside all else, for as long as the session lasts."""
+
+        async def run() -> None:
+            try:
+                await doing
+            except ConnectionError:
+                pass  # nobody is left to tell
+            except Exception as error:
+                self.errors.append(error)
+
+        task = asyncio.ensure_future(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def end(self) -> None:
+        """The connection is gone."""
+        for task in list(self._tasks):
+            task.cancel()
 
 
 @dataclass

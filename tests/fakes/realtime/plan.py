@@ -14,10 +14,6 @@ Wave: TypeAlias = npt.NDArray[np.int16]
 RATE_HZ = 24_000
 """Of planted speech; a dialect with another rate gets it resampled."""
 
-Ending: TypeAlias = Literal[
-    "completed", "insufficient_quota", "rate_limit_exceeded", "server_error", "content_filter", "max_output_tokens"
-]
-
 
 def tones(seconds: float, seed: int = 0, rate_hz: int = RATE_HZ) -> Wave:
     """Tones of 50 ms, one after the other, of frequencies that belong to the seed: unlike anything else, so `place_of`
@@ -51,14 +47,14 @@ class Reply:
 
     words: what it says; "" for nothing. pcm: how that sounds, at RATE_HZ; without it, `tones` of 0.3 s a word whose
     seed is the number of the response. calls: functions that it then calls, all in the same response.
-    ends: how it ends; failures and refusals end it before its first sound. max_output_tokens: after all of it.
+    ends: how it ends; a failure ends it before its first sound.
     cut_at_ms, cut_by: once so much of it was sent, the connection breaks: 1006 without a word, or by a close code.
     """
 
     words: str = "Good day, how can I help you?"
     pcm: Wave | None = None
     calls: Sequence[Call] = ()
-    ends: Ending = "completed"
+    ends: Literal["completed", "insufficient_quota"] = "completed"
     cut_at_ms: int | None = None
     cut_by: int = 1006
 
@@ -89,19 +85,17 @@ class Plan:
     """A conversation.
 
     replies: of the responses, in their order; the last one again for all that follow. heard: transcripts of the user's
-    turns, likewise; None for one that fails. unfinished: numbers of the user's turns (0, 1, ...) that a semantic
-    detector takes for unfinished, so that it waits as long as its eagerness lets it.
+    turns, likewise.
     """
 
     replies: Sequence[Reply] = (Reply(),)
-    heard: Sequence[str | None] = ("I would like to book a table.",)
+    heard: Sequence[str] = ("I would like to book a table.",)
     pace: Pace = field(default_factory=Pace)
-    unfinished: Collection[int] = ()
 
     def reply(self, number: int) -> Reply:
         return self.replies[min(number, len(self.replies) - 1)]
 
-    def transcript(self, turn: int) -> str | None:
+    def transcript(self, turn: int) -> str:
         return self.heard[min(turn, len(self.heard) - 1)]
 
 

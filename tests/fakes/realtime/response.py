@@ -19,14 +19,9 @@ if TYPE_CHECKING:
     from fakes.realtime.session import Session
 
 Chunk: TypeAlias = tuple[Wave, bytes]
-Status: TypeAlias = Literal["in_progress", "completed", "cancelled", "failed", "incomplete"]
+Status: TypeAlias = Literal["in_progress", "completed", "cancelled", "failed"]
 
-MESSAGES = {
-    "insufficient_quota": "You exceeded your current quota, please check your plan and billing details.",
-    "rate_limit_exceeded": "Rate limit reached for the model on tokens per min (TPM): Limit 40000, Used 39950, "
-    "Requested 900. Please try again in 1.3s.",
-    "server_error": "The server had an error while processing your request. Sorry about that!",
-}
+QUOTA = "You exceeded your current quota, please check your plan and billing details."
 GARBAGE = (
     '{"type":"response.output_audio.delta","delta":"AAA',
     "[]",
@@ -47,10 +42,7 @@ class _Cancelled(Exception):
 
 
 class Response:
-    """status: of the whole. spoken: the item that it says, once it has begun. playing: over WebRTC, whether it sounds.
-
-    apart: not of the conversation.
-    """
+    """status: of the whole. spoken: the item that it says, once it has begun. playing: whether it sounds (WebRTC)."""
 
     def __init__(self, session: Session, number: int, reply: Reply, given: Mapping[str, Any]) -> None:
         self.id = session.new_id("resp")
@@ -62,9 +54,6 @@ class Response:
         self._output: list[Item] = []
         self._why_cancelled = ""
         self._cancelled = asyncio.Event()
-        default = session.settings.get("output_modalities", ["audio"])
-        self.apart = given.get("conversation") == "none"
-        self._modalities = list(given.get("output_modalities") or default)
         self._words = 0
 
     def cancel(self, reason: Literal["turn_detected", "client_cancelled"]) -> None:
@@ -85,19 +74,16 @@ class Response:
         said: Iterator[Chunk] = iter(())
         try:
             await self._wait(session.plan.pace.first_s)
-            if ends in MESSAGES:
-                failed = "server_error" if ends == "server_error" else "invalid_request_error"
-                error = {"type": failed, "code": None if ends == failed else ends, "message": MESSAGES[ends]}
+            if ends == "insufficient_quota":
+                error = {"type": "invalid_request_error", "code": ends, "message": QUOTA}
                 self._end("failed", {"error": error})
-            elif ends == "content_filter":
-                self._end("incomplete", {"reason": ends})
             else:
                 said = self._chunks()
                 if self._reply.words:
                     await self._say(said)
                 for call in self._reply.calls:
                     await self._call(call)
-                self._end(*(("incomplete", {"reason": ends}) if ends == "max_output_tokens" else ("completed", None)))
+                self._end("completed")
         except _Cancelled:
             self._end("cancelled", {"reason": self._why_cancelled})
         await self._finish(said)
@@ -129,21 +115,19 @@ class Response:
         return iter([(speech[start:end], data[first:last]) for (start, end), (first, last) in pieces])
 
     async def _say(self, chunks: Iterator[Chunk]) -> None:
-        """A message: words and sound, or words alone."""
-        session, audio = self._session, "audio" in self._modalities
+        """A message: words and sound."""
+        session = self._session
         shown = {"id": session.new_id("item"), "object": "realtime.item", "type": "message", "role": "assistant"}
         item = Item({**shown, "status": "in_progress", "content": []})
         at = {"response_id": self.id, "item_id": item.json["id"], "output_index": len(self._output), "content_index": 0}
         previous = await self._begin(item)
         self.spoken = item
-        part = {"type": "audio", "transcript": ""} if audio else {"type": "text", "text": ""}
-        await session.send("response.content_part.added", **at, part=part)
+        await session.send("response.content_part.added", **at, part={"type": "audio", "transcript": ""})
         told: list[str] = []
         try:
-            await (self._speak(item, at, told, chunks) if audio else self._write(at, told))
+            await self._speak(item, at, told, chunks)
         finally:
-            text = "".join(told)
-            await self._close_message(item, at, text, audio, previous)
+            await self._close_message(item, at, "".join(told), previous)
 
     async def _speak(self, item: Item, at: dict[str, Any], told: list[str], chunks: Iterator[Chunk]) -> None:
         session, pace, total = self._session, self._session.plan.pace, len(self._reply.speech(self._number))
@@ -176,28 +160,17 @@ class Response:
         if self._reply.cut_by == 1006:
             self._session.wire.abort()
         else:
-            await self._session.close(self._reply.cut_by, "")
+            await self._session.wire.close(self._reply.cut_by, "")
         raise ConnectionResetError
 
-    async def _write(self, at: dict[str, Any], told: list[str]) -> None:
-        for word in re.findall(r"\S+\s*", self._reply.words):
-            await self._wait(0.001)
-            told.append(word)
-            await self._session.send("response.output_text.delta", **at, delta=word)
-
-    async def _close_message(
-        self, item: Item, at: dict[str, Any], text: str, audio: bool, previous: str | None
-    ) -> None:
+    async def _close_message(self, item: Item, at: dict[str, Any], text: str, previous: str | None) -> None:
         """What also comes when it was interrupted: only the statuses tell."""
         session = self._session
-        if audio:
-            await session.send("response.output_audio.done", **at)
-            await session.send("response.output_audio_transcript.done", **at, transcript=text)
-        else:
-            await session.send("response.output_text.done", **at, text=text)
-        part = {"type": "audio", "transcript": text} if audio else {"type": "text", "text": text}
+        await session.send("response.output_audio.done", **at)
+        await session.send("response.output_audio_transcript.done", **at, transcript=text)
+        part = {"type": "audio", "transcript": text}
         await session.send("response.content_part.done", **at, part=part)
-        item.json["content"] = [{**part, "type": f"output_{part['type']}"}]
+        item.json["content"] = [{**part, "type": "output_audio"}]
         self._words += len(text.split())
         await self._close_item(item, previous)
 
@@ -230,15 +203,13 @@ class Response:
         previous = next(reversed(session.items), None)
         self._output.append(item)
         await session.send("response.output_item.added", response_id=self.id, output_index=index, item=dict(item.json))
-        if not self.apart:
-            await session.add(item, done=False)
+        await session.add(item, done=False)
         return previous
 
     async def _close_item(self, item: Item, previous: str | None) -> None:
         session, index = self._session, self._output.index(item)
         item.json["status"] = "incomplete" if self._cancelled.is_set() else "completed"
-        if not self.apart:
-            await session.send_item_done(item, previous)
+        await session.send_item_done(item, previous)
         await session.send("response.output_item.done", response_id=self.id, output_index=index, item=dict(item.json))
 
     async def _finish(self, rest: Iterator[Chunk]) -> None:
@@ -248,7 +219,6 @@ class Response:
             await session.send("response.done", response=self._to_json(None), usage=usage)
         else:
             await session.send("response.done", response=self._to_json(usage))
-        session.expect_user(self.spoken.audio_ms if self.spoken else 0)
         if self.status == "cancelled" and self.spoken is not None and session.wire.speaker is None:
             at = {"response_id": self.id, "item_id": self.spoken.json["id"], "output_index": 0, "content_index": 0}
             for chunk, data in islice(rest, session.faults.late_deltas):
@@ -291,8 +261,8 @@ class Response:
             "status": self.status,
             "status_details": self._details,
             "output": [dict(item.json) for item in self._output],
-            "conversation_id": None if self.apart else "conv_fake",
-            "output_modalities": self._modalities,
+            "conversation_id": "conv_fake",
+            "output_modalities": ["audio"],
             "max_output_tokens": self._given.get("max_output_tokens", "inf"),
             "audio": {"output": output},
             "usage": usage,

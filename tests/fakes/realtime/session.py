@@ -9,14 +9,13 @@ import copy
 import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-import numpy as np
 from fakes.realtime.beta import beta_fields, beta_name, ga_session
 from fakes.realtime.checks import Wrong, check_event
 from fakes.realtime.dialects import Dialect
-from fakes.realtime.parts import Item, Logged, Wire
+from fakes.realtime.parts import Item, Logged, Logging, Wire
 from fakes.realtime.plan import Faults, Plan, Reply, Wave
 from fakes.realtime.response import Response
 from fakes.realtime.sound import Ear, decoded, rate_of
@@ -24,52 +23,31 @@ from fakes.realtime.sound import Ear, decoded, rate_of
 EVENT_BYTES = 15 * 2**20
 PREFIX_MS = 300
 FINISHED_MS = 400
-"""What a semantic detector waits after a turn that it takes for finished."""
-EAGERNESS_MS = {"low": 8000, "medium": 4000, "auto": 4000, "high": 2000}
+"""What a semantic detector waits after a turn, all of which it takes for finished."""
 
 
-class Session:
-    """received, sent: all events with their times. heard: what was appended, at the rate of the input.
-
-    settings: as the client was last told. items: by their ids, in their order. truncated: the events that were obeyed.
-    closed: code and reason, where the server closed the connection. errors: of the fake itself.
+class Session(Logging):
+    """settings: as the client was last told. items: by their ids, in their order. truncated: the events that were
+    obeyed.
     """
 
     def __init__(self, wire: Wire, dialect: Dialect, plan: Plan, faults: Faults, model: str, number: int) -> None:
+        super().__init__()
         self.wire, self.dialect, self.plan, self.faults = wire, dialect, plan, faults
         self.settings = dialect.session(model, number)
-        self.received: list[Logged] = []
-        self.sent: list[Logged] = []
         self.items: dict[str, Item] = {}
         self.responses: list[Response] = []
         self.truncated: list[dict[str, Any]] = []
-        self.closed: tuple[int, str] | None = None
-        self.errors: list[BaseException] = []
         self.has_spoken = False
-        self._heard: list[Wave] = []
         self._ear = Ear()
         self._buffer_ms = 0.0
-        self._turns = self._ids = 0
+        self._turns = 0
         self._turn_item, self._turn_start_ms = "", 0
-        self._idle_from_ms: float | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def heard(self) -> Wave:
-        return np.concatenate([np.zeros(0, np.int16), *self._heard])
 
     @property
     def appended_ms(self) -> float:
         """Of audio in this session."""
         return sum(map(len, self._heard)) * 1000 / rate_of(self._input["format"])
-
-    def events(self, *types: str) -> list[dict[str, Any]]:
-        """What the client sent, of these types or of all."""
-        return [logged.event for logged in self.received if not types or logged.type in types]
-
-    def told(self, *types: str) -> list[dict[str, Any]]:
-        """What the client was sent, of these types or of all."""
-        return [logged.event for logged in self.sent if not types or logged.type in types]
 
     @property
     def _input(self) -> Mapping[str, Any]:
@@ -82,13 +60,8 @@ class Session:
 
     @property
     def active(self) -> Response | None:
-        """The response of the conversation that is being made."""
-        ours = (each for each in reversed(self.responses) if each.status == "in_progress" and not each.apart)
-        return next(ours, None)
-
-    def new_id(self, kind: str) -> str:
-        self._ids += 1
-        return f"{kind}_fake{self._ids:05d}"
+        """The response that is being made."""
+        return next((each for each in reversed(self.responses) if each.status == "in_progress"), None)
 
     # What goes out.
 
@@ -120,10 +93,6 @@ class Session:
         if not self.dialect.item_created:
             await self.send("conversation.item.done", previous_item_id=previous, item=dict(item.json))
 
-    async def close(self, code: int, reason: str) -> None:
-        self.closed = (code, reason)
-        await self.wire.close(code, reason)
-
     # Its life.
 
     async def greet(self) -> None:
@@ -142,27 +111,7 @@ class Session:
         await asyncio.sleep(cap_s)
         told = f"Your session hit the maximum duration of {self.dialect.cap_min} minutes."
         await self.send_error(Wrong("session_expired", told))
-        await self.close(1001, told)
-
-    def start(self, doing: Coroutine[Any, Any, None]) -> None:
-        """Do it beside all else, for as long as the connection lasts."""
-
-        async def run() -> None:
-            try:
-                await doing
-            except ConnectionError:
-                pass  # nobody is left to tell
-            except Exception as error:
-                self.errors.append(error)
-
-        task = asyncio.ensure_future(run())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def end(self) -> None:
-        """The connection is gone."""
-        for task in list(self._tasks):
-            task.cancel()
+        await self.wire.close(1001, told)
 
     async def take(self, text: str | bytes) -> None:
         """An event of the client."""
@@ -175,6 +124,8 @@ class Session:
             self.received.append(Logged(time.monotonic(), event if isinstance(event, dict) else {"type": None}))
             event_id = event.get("event_id") if isinstance(event, dict) else None
             check_event(event, self.dialect.settings, foreign_items=self.dialect.name == "grok")
+            if event["type"] not in self._obeys:
+                raise Wrong("invalid_value", f"This fake does not obey {event['type']}.", "type")
             await self._obeys[event["type"]](self, event)
         except Wrong as wrong:
             await self.send_error(wrong, event_id)
@@ -219,25 +170,22 @@ class Session:
         for turn in self._ear.hear(wave, rate_hz, self._silence_ms):
             if self._detection is not None:
                 await (self._started(turn.at_ms) if turn.kind == "started" else self._stopped(turn.at_ms))
-        await self._after_a_long_silence()
 
     @property
     def _silence_ms(self) -> int:
         detection = self._detection
-        if detection is None or detection["type"] == "server_vad":
-            return int(detection["silence_duration_ms"]) if detection else FINISHED_MS
-        return EAGERNESS_MS[detection["eagerness"]] if self._turns in self.plan.unfinished else FINISHED_MS
+        return int(detection["silence_duration_ms"]) if detection and detection["type"] == "server_vad" else FINISHED_MS
 
     async def _started(self, at_ms: int) -> None:
         assert self._detection is not None
-        self._turn_item, self._idle_from_ms = self.new_id("item"), None
+        self._turn_item = self.new_id("item")
         self._turn_start_ms = max(0, at_ms - int(self._detection.get("prefix_padding_ms", PREFIX_MS)))
         lies = {"audio_start_ms": self._turn_start_ms} if self.dialect.speech_ms else {}
         await self.send("input_audio_buffer.speech_started", item_id=self._turn_item, **lies)
         if self._detection.get("interrupt_response", True):
             if self.active is not None:
                 self.active.cancel("turn_detected")
-            await self.fall_silent(truncates=True)
+            await self.fall_silent()
 
     async def _stopped(self, at_ms: int) -> None:
         end_ms, item_id = at_ms + self._silence_ms, self._turn_item
@@ -257,28 +205,6 @@ class Session:
             except Wrong as wrong:
                 await self.send_error(wrong)
 
-    async def _after_a_long_silence(self) -> None:
-        timeout_ms = (self._detection or {}).get("idle_timeout_ms")
-        if timeout_ms is None or self._idle_from_ms is None or self._ear.position_ms < self._idle_from_ms + timeout_ms:
-            return
-        start_ms, self._idle_from_ms = self._idle_from_ms, None
-        item_id = self.new_id("item")
-        lies = {"audio_start_ms": int(start_ms), "audio_end_ms": self._ear.position_ms}
-        await self.send("input_audio_buffer.timeout_triggered", item_id=item_id, **lies)
-        await self._commit_as(item_id, self._ear.position_ms - start_ms)
-        await self._respond({})
-
-    def expect_user(self, playing_ms: float) -> None:
-        """A response is done, and will have been heard in so many ms: from then on the silence counts."""
-        self._idle_from_ms = None if self._ear.speaking else self._ear.position_ms + playing_ms
-
-    async def _commit(self, event: Mapping[str, Any]) -> None:
-        if self._buffer_ms < 100:
-            told = f"Expected at least 100ms of audio, but buffer only has {self._buffer_ms:.2f}ms of audio."
-            why = f"Error committing input audio buffer: buffer too small. {told}"
-            raise Wrong("input_audio_buffer_commit_empty", why)
-        await self._commit_as(self.new_id("item"), self._buffer_ms)
-
     async def _commit_as(self, item_id: str, length_ms: float) -> None:
         self._buffer_ms = 0.0
         previous = next(reversed(self.items), None)
@@ -289,17 +215,10 @@ class Session:
         if self._input.get("transcription"):
             self.start(self._transcribe(item_id, turn, length_ms / 1000))
 
-    async def _clear(self, event: Mapping[str, Any]) -> None:
-        self._buffer_ms = 0.0
-        await self.send("input_audio_buffer.cleared")
-
     async def _transcribe(self, item_id: str, turn: int, seconds: float) -> None:
         await asyncio.sleep(0 if self.dialect.waits_for_words else self.plan.pace.transcription_s)
         named, text = "conversation.item.input_audio_transcription", self.plan.transcript(turn)
         at: dict[str, Any] = {"item_id": item_id, "content_index": 0}
-        if text is None:
-            failed = {"type": "server_error", "code": None, "message": "Input transcription failed.", "param": None}
-            return await self.send(f"{named}.failed", **at, error=failed)
         model = self._input["transcription"].get("model") or ""
         words = re.findall(r"\S+\s*", text)
         if self.dialect.updates:
@@ -359,21 +278,13 @@ class Session:
         self.truncated.append(lies)
         await self.send("conversation.item.truncated", **lies)
 
-    async def _delete(self, event: Mapping[str, Any]) -> None:
-        self._known(event["item_id"], "delete")
-        del self.items[event["item_id"]]
-        await self.send("conversation.item.deleted", item_id=event["item_id"])
-
-    async def _retrieve(self, event: Mapping[str, Any]) -> None:
-        await self.send("conversation.item.retrieved", item=self._known(event["item_id"], "retrieve").json)
-
     # The model's part.
 
     async def _create_response(self, event: Mapping[str, Any]) -> None:
         await self._respond(event.get("response") or {})
 
     async def _respond(self, given: Mapping[str, Any], reply: Reply | None = None) -> None:
-        if self.active is not None and given.get("conversation") != "none":
+        if self.active is not None:
             told = f"Conversation already has an active response in progress: {self.active.id}."
             why = f"{told} Wait until the response is finished before creating a new one."
             raise Wrong("conversation_already_has_active_response", why)
@@ -390,33 +301,23 @@ class Session:
             raise Wrong("response_cancel_not_active", "Cancellation failed: no active response found")
         active.cancel("client_cancelled")
 
-    async def _clear_output(self, event: Mapping[str, Any]) -> None:
-        if self.wire.speaker is None:
-            raise Wrong("invalid_value", "output_audio_buffer.clear is only supported over WebRTC and SIP.", "type")
-        await self.fall_silent(truncates=False)
-
-    async def fall_silent(self, truncates: bool) -> None:
+    async def fall_silent(self) -> None:
         """Play nothing more of what waits to be played; where the server plays, it knows itself what was heard."""
         if self.wire.speaker is None or not (playing := [each for each in self.responses if each.playing]):
             return
         response, played_ms = playing[-1], int(self.wire.speaker.clear())
         response.playing = False
         await self.send("output_audio_buffer.cleared", response_id=response.id)
-        if truncates and response.spoken is not None:
+        if response.spoken is not None:
             await self.truncate(response.spoken, 0, min(played_ms, response.spoken.audio_ms))
 
     _obeys: Mapping[str, Callable[[Session, Mapping[str, Any]], Awaitable[None]]] = {
         "session.update": _update,
         "input_audio_buffer.append": _append,
-        "input_audio_buffer.commit": _commit,
-        "input_audio_buffer.clear": _clear,
         "conversation.item.create": _create_item,
         "conversation.item.truncate": _truncate,
-        "conversation.item.delete": _delete,
-        "conversation.item.retrieve": _retrieve,
         "response.create": _create_response,
         "response.cancel": _cancel,
-        "output_audio_buffer.clear": _clear_output,
     }
 
 

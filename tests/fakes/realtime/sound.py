@@ -1,4 +1,4 @@
-"""Audio as it travels (PCM16, mu-law, A-law), and a detector of its turns by energy."""
+"""Audio as it travels (PCM16, mu-law), and a detector of its turns by energy."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ def decoded(data: bytes, sound: Mapping[str, Any]) -> Wave:
     """The samples, at the rate of the format."""
     if sound["type"] == "audio/pcm":
         return np.frombuffer(data[: len(data) // 2 * 2], "<i2").astype(np.int16)
-    table = _mu_law() if sound["type"] == "audio/pcmu" else _a_law()
-    return table[np.frombuffer(data, np.uint8)]
+    return _mu_law()[np.frombuffer(data, np.uint8)]
 
 
 def encoded(wave: Wave, sound: Mapping[str, Any]) -> bytes:
@@ -37,12 +36,12 @@ def encoded(wave: Wave, sound: Mapping[str, Any]) -> bytes:
         wave = np.rint(smooth).clip(-32_768, 32_767).astype(np.int16)
     if sound["type"] == "audio/pcm":
         return wave.astype("<i2").tobytes()
-    return companded(wave, sound["type"])
+    return companded(wave)
 
 
-def companded(wave: Wave, kind: str) -> bytes:
+def companded(wave: Wave) -> bytes:
     """The bytes of samples at 8 kHz, each the one whose value is nearest; of zeros, the usual ones of silence."""
-    table = _mu_law() if kind == "audio/pcmu" else _a_law()
+    table = _mu_law()
     order = np.argsort(table, kind="stable")
     values = table[order].astype(np.int32)
     at = np.searchsorted((values[1:] + values[:-1]) / 2, wave, side="right")
@@ -54,13 +53,6 @@ def _mu_law() -> Wave:
     code = ~np.arange(256, dtype=np.int32) & 0xFF
     value = (((code & 15) << 3) + 132 << (code >> 4 & 7)) - 132
     return np.where(code & 128, -value, value).astype(np.int16)
-
-
-def _a_law() -> Wave:
-    code = np.arange(256, dtype=np.int32) ^ 0x55
-    segment, value = code >> 4 & 7, (code & 15) << 4
-    value = np.where(segment == 0, value + 8, value + 264 << np.maximum(segment - 1, 0))
-    return np.where(code & 128, value, -value).astype(np.int16)
 
 
 @dataclass(frozen=True)

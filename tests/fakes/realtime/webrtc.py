@@ -1,11 +1,9 @@
-"""The realtime interface over WebRTC: secrets for browsers, calls, a track each way, and a channel for the events."""
+"""The realtime interface over WebRTC: calls, a track each way, and a channel for the events."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import secrets
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -96,27 +94,17 @@ class CallWire:
 
 
 @dataclass
-class Secret:
-    """Lets in until it expires, to sessions that begin as it says."""
-
-    expires_at: int
-    session: Mapping[str, Any]
-
-
-@dataclass
 class CallDesk:
     """Takes calls. begin: makes a session of a wire and a model."""
 
     server: VendorServer
     dialect: Dialect
     begin: Callable[[CallWire, str], Session]
-    secrets: dict[str, Secret] = field(default_factory=dict)
     connections: dict[str, RTCPeerConnection] = field(default_factory=dict)
 
     def routes(self) -> list[web.RouteDef]:
         path = self.dialect.path
         return [
-            web.post(f"{path}/client_secrets", self._give_secret),
             web.post(f"{path}/calls", self._call),
             web.post(f"{path}/calls/{{call_id}}/hangup", self._hang_up),
         ]
@@ -125,41 +113,13 @@ class CallDesk:
         for connection in self.connections.values():
             await connection.close()
 
-    async def _give_secret(self, request: web.Request) -> web.Response:
+    async def _call(self, request: web.Request) -> web.Response:
+        """The answer to an offer: a form with the session beside it."""
         if refused := self.server.keeps_out(request):
             return refused
-        body = await request.json() if request.can_read_body else {}
-        given = body.get("session", {"type": "realtime"})
-        seconds = body.get("expires_after", {}).get("seconds", 600)
         try:
-            check(given, RealtimeSessionCreateRequest)
-            if not 10 <= seconds <= 7200:
-                raise Wrong("invalid_value", "Expected between 10 and 7200 seconds.", "expires_after.seconds")
-        except Wrong as wrong:
-            return failure(400, wrong)
-        value, expires_at = f"ek_{secrets.token_hex(16)}", int(time.time()) + seconds
-        self.secrets[value] = Secret(expires_at, given)
-        session = self.dialect.updated(self.dialect.session(given.get("model", ""), len(self.secrets)), given)
-        return web.json_response({"value": value, "expires_at": expires_at, "session": session})
-
-    def _secret(self, request: web.Request) -> Secret | None:
-        found = self.secrets.get(request.headers.get("Authorization", "").removeprefix("Bearer "))
-        return found if found is not None and found.expires_at > time.time() else None
-
-    async def _call(self, request: web.Request) -> web.Response:
-        """The answer to an offer: as a form with the session beside it, or bare, with a secret or a model named."""
-        secret = self._secret(request)
-        if secret is None and (refused := self.server.keeps_out(request)):
-            return refused
-        try:
-            if request.content_type == "multipart/form-data":
-                offer, given = await _parts(request)
-            elif request.content_type == "application/sdp":
-                offer, given = await request.text(), {}
-            else:
-                raise Wrong("unsupported_content_type", "Unsupported content type.")
-            model = {"model": request.query["model"]} if "model" in request.query else {}
-            given = {"type": "realtime", **model, **(secret.session if secret else {}), **given}
+            offer, given = await _parts(request)
+            given = {"type": "realtime", **given}
             check(given, RealtimeSessionCreateRequest)
             if wrong := wrong_model(self.dialect, given.get("model", "")):
                 raise wrong

@@ -12,11 +12,6 @@ from fakes.realtime.dialects import Dialect
 from fakes.realtime.parts import Speaker
 from fakes.realtime.session import Session
 
-BETA_IS_GONE = Wrong(
-    "beta_api_shape_disabled",
-    "The Realtime Beta API is no longer supported. Please use /v1/realtime for the GA API.",
-)
-
 
 class SocketWire:
     """Events as text frames."""
@@ -38,8 +33,6 @@ class SocketWire:
 
 
 def wrong_model(dialect: Dialect, model: str) -> Wrong | None:
-    if model.startswith(("gpt-live", "gpt-4o-transcribe")):
-        return Wrong("invalid_model", f'Model "{model}" is not supported in realtime mode.', "model")
     if dialect.models and model not in dialect.models:
         told = f"The model `{model}` does not exist or you do not have access to it."
         return Wrong("model_not_found", told, "model")
