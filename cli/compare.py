@@ -157,8 +157,8 @@ def _write_figures(folder: Path, sides: Sides, document: Comparison, asked: Repo
         found["baseline"] = sides.of_baseline
     reference = None if asked.reference is None else read(read_run(asked.reference))[1]
     runs = {name: run for name, run in (("run", sides.run), ("baseline", sides.baseline)) if run}
-    made = of_making(click.get_current_context().meta[TYPED], runs)
-    return write_paper(folder, found, reference, document, made, strips_of(sides.run, asked.strips), asked.cluster)
+    making = of_making(click.get_current_context().meta[TYPED], runs)
+    return write_paper(folder, found, reference, document, making, strips_of(sides.run, asked.strips), asked.cluster)
 
 
 def _print(document: Comparison, written: Sequence[Path], asked: ReportOptions) -> None:

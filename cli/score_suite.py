@@ -81,8 +81,8 @@ def score_suite(
             if prices := stated_text():
                 write_text(out / PRICES, prices)
             of_calls = write_scored_pages(card.views, shown_cases(card.cases)[0], out, PAGE, show)
-        made = of_making(click.get_current_context().meta[TYPED], {"recordings": run_of(card.cases)})
-        card = replace(card, evidence={**card.evidence, **made, "scores.json": f"SHA-256 {file_sha256(out / SCORES)}"})
+        how = of_making(click.get_current_context().meta[TYPED], {"recordings": run_of(card.cases)})
+        card = replace(card, evidence={**card.evidence, **how, "scores.json": f"SHA-256 {file_sha256(out / SCORES)}"})
         for name, shown in {PAGE: page(card, suite, of_calls), **tables(card)}.items():
             write_text(out / name, without_controls(shown))
         if figures is not None:

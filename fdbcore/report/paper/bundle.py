@@ -50,7 +50,7 @@ def write_paper(
     groups: Mapping[str, CallGroup],
     reference: CallGroup | None,
     document: Comparison,
-    made: Mapping[str, Any],
+    making: Mapping[str, Any],
     strips: Sequence[Strip] = (),
     cluster: str | None = None,
 ) -> list[Path]:
@@ -59,7 +59,7 @@ def write_paper(
     fto.svg, response.svg: one line per group, over the offsets of both sides of the reference (without one, over the
     offsets of A after B in the same calls). strip-N.svg: one per strip. table.md, .tex (booktabs), .csv: the headline
     measures of each group. differences.md, .tex, .csv: the comparisons in `document`. Raises InputError for too many
-    groups, and for files of somebody else in the place of these. made: how, for a comment of each .tex.
+    groups, and for files of somebody else in the place of these. making: how, for a comment of each .tex.
     """
     if len(groups) > MOST_SYSTEMS:
         raise InputError(f"--figures: expected at most {MOST_SYSTEMS} groups, got {len(groups)}")
@@ -68,7 +68,7 @@ def write_paper(
         name: summarise(group.quantities, group.clusters(unit(group.calls, cluster))) for name, group in groups.items()
     }
     found = _files(systems, summaries, _reference(systems, reference), document, strips, cluster)
-    files = {name: without_controls(latex_comment(made) * name.endswith(".tex") + text) for name, text in found}
+    files = {name: without_controls(latex_comment(making) * name.endswith(".tex") + text) for name, text in found}
     with replacing(folder) as made:
         for name, text in files.items():
             write_text(made / name, text)
