@@ -96,7 +96,7 @@ def trend(asked: ReportOptions) -> int:
     found = over_runs(runs, cluster=asked.cluster, different_settings=asked.different_settings)
     (latest,) = [run for run in runs if str(run.path) == found["runs"][-1]["path"]]
     write_pages(latest, without_page(latest.calls, longer_moments([found["latest"]])), WHOLE, quiet=True)
-    page = write_trend(found, of_making(click.get_current_context().meta[TYPED], {run.path.name: run for run in runs}))
+    page = write_trend(found, of_making(click.get_current_context().meta[TYPED], {str(run.path): run for run in runs}))
     if asked.as_json:
         click.echo(json.dumps(found, ensure_ascii=False))
     elif not asked.quiet:

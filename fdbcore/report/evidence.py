@@ -37,14 +37,14 @@ _WHICH: Final = ("party", "name", "model", "path", "address", "url", "command")
 
 
 def of_making(typed: Sequence[str], runs: Mapping[str, Run]) -> dict[str, Any]:
-    """How figures were made, as JSON values. typed: the command after `fdbcore`; runs: what was scored, by title."""
+    """How figures were made, as JSON values by title. typed: the command after `fdbcore`; runs: what was scored."""
     made = {
         "command": shlex.join(["fdbcore", *without_secrets(typed)]),
         "date": str(clock.utc_today()),
         **{name: str(text) for name, text in of_versions(versions())},
         "seed": str(SEED),
     }
-    return made | {title: _of_recordings(run, run.settings) for title, run in runs.items() if run.settings}
+    return {"": made, **{title: _of_recordings(run, run.settings) for title, run in runs.items() if run.settings}}
 
 
 def _of_recordings(run: Run, settings: Settings) -> dict[str, str]:

@@ -57,9 +57,10 @@ def test_a_trend_says_its_command_and_what_each_run_rests_on(runs: list[Path]) -
     assert told(page, "command") == [f"fdbcore report {runs[0]} {runs[1]}"]
     assert [re.fullmatch(r"20\d\d-\d\d-\d\d", date) is not None for date in told(page, "date")] == [True]
     for run in runs:
-        assert told(page, f"{run.name} audio") == [f"2 files, SHA-256 {heard(run)}"]
-        assert told(page, f"{run.name} detector") == ["energy 2"]
-        assert "min_silence_ms=200" in told(page, f"{run.name} settings")[0]
+        of_run = page.partition(f"<h3>{run}</h3>")[2]
+        assert told(of_run, "audio")[0] == f"2 files, SHA-256 {heard(run)}"
+        assert told(of_run, "detector")[0] == "energy 2"
+        assert "min_silence_ms=200" in told(of_run, "settings")[0]
 
 
 def test_tables_for_a_paper_say_it_in_a_comment(runs: list[Path], tmp_path: Path) -> None:
@@ -85,6 +86,6 @@ def test_no_secret_of_the_command_is_said(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("SOME_API_KEY", "sk-4711-abcdef")
     known = secret("SOME_API_KEY")
     typed = ["run", "--system", "pcm_ws://u:pw12345678@h/?token=abc1234567", "--api-key", "zzz12345", f"b={known}"]
-    command = of_making(typed, {})["command"]
+    command = of_making(typed, {})[""]["command"]
     assert not [hidden for hidden in ("pw12345678", "abc1234567", "zzz12345", known) if hidden in command]
     assert command.startswith("fdbcore run --system")

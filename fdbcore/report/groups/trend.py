@@ -53,7 +53,7 @@ def page(found: RunTrend, folder: Path, made: Mapping[str, Any]) -> str:
         latest=compared_table(found["latest"], settings),
         longer=longer_lists(found["latest"], folder),
         not_corrected=NOT_CORRECTED,
-        evidence={"": flat(made)},
+        evidence={title: flat(of) for title, of in made.items()},
         terms=terms(settings),
     )
 
