@@ -14,6 +14,7 @@ import click
 from fdbcore.errors import FdbError, InputError, SettingsError
 
 from . import options
+from .lazy import TYPED
 from .options import DONE, read_run
 from .report_options import ReportOptions
 
@@ -85,6 +86,7 @@ def trend(asked: ReportOptions) -> int:
     the trend, and return the exit code."""
     from fdbcore.analysis.trends import trend as over_runs
     from fdbcore.report.comparison.words import longer_moments
+    from fdbcore.report.evidence import of_making
     from fdbcore.report.groups.trend import screen, write_trend
     from fdbcore.report.html.values import WHOLE
 
@@ -94,7 +96,7 @@ def trend(asked: ReportOptions) -> int:
     found = over_runs(runs, cluster=asked.cluster, different_settings=asked.different_settings)
     (latest,) = [run for run in runs if str(run.path) == found["runs"][-1]["path"]]
     write_pages(latest, without_page(latest.calls, longer_moments([found["latest"]])), WHOLE, quiet=True)
-    page = write_trend(found)
+    page = write_trend(found, of_making(click.get_current_context().meta[TYPED], {str(run.path): run for run in runs}))
     if asked.as_json:
         click.echo(json.dumps(found, ensure_ascii=False))
     elif not asked.quiet:
@@ -146,6 +148,7 @@ def without_page(calls: Iterable[Call], moments: Iterable[GateMoment]) -> list[C
 def _write_figures(folder: Path, sides: Sides, document: Comparison, asked: ReportOptions) -> list[Path]:
     from fdbcore.analysis.comparison import read
     from fdbcore.analysis.groups import groups
+    from fdbcore.report.evidence import of_making
     from fdbcore.report.paper.bundle import strips_of, write_paper
 
     of_run = sides.of_run
@@ -153,7 +156,9 @@ def _write_figures(folder: Path, sides: Sides, document: Comparison, asked: Repo
     if sides.of_baseline is not None:
         found["baseline"] = sides.of_baseline
     reference = None if asked.reference is None else read(read_run(asked.reference))[1]
-    return write_paper(folder, found, reference, document, strips_of(sides.run, asked.strips), asked.cluster)
+    runs = {name: run for name, run in (("run", sides.run), ("baseline", sides.baseline)) if run}
+    making = of_making(click.get_current_context().meta[TYPED], runs)
+    return write_paper(folder, found, reference, document, making, strips_of(sides.run, asked.strips), asked.cluster)
 
 
 def _print(document: Comparison, written: Sequence[Path], asked: ReportOptions) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,7 @@ from fdbcore.protocols.suite import WRITTEN_EARLY, Suite
 
 from . import options
 from .endings import one_line
+from .lazy import TYPED
 from .options import DONE, FAILED
 from .status import Status
 
@@ -39,8 +41,9 @@ def score_suite(
 ) -> int:
     """Score by the measures of a benchmark, write the results to `out`, print them, and return the exit code."""
     from fdbcore.models.model_table import PRICES, recipient, stated_text
-    from fdbcore.recording.files import write_text
+    from fdbcore.recording.files import file_sha256, write_text
     from fdbcore.recording.others import replacing
+    from fdbcore.report.evidence import of_making, run_of
     from fdbcore.report.scorecard.cases import shown as shown_cases
     from fdbcore.report.scorecard.document import document
     from fdbcore.report.scorecard.drawings import figures as drawn
@@ -78,6 +81,8 @@ def score_suite(
             if prices := stated_text():
                 write_text(out / PRICES, prices)
             of_calls = write_scored_pages(card.views, shown_cases(card.cases)[0], out, PAGE, show)
+        how = of_making(click.get_current_context().meta[TYPED], {"recordings": run_of(card.cases)})
+        card = replace(card, evidence={**card.evidence, **how, "scores.json": f"SHA-256 {file_sha256(out / SCORES)}"})
         for name, shown in {PAGE: page(card, suite, of_calls), **tables(card)}.items():
             write_text(out / name, without_controls(shown))
         if figures is not None:

@@ -1,22 +1,31 @@
-"""What the numbers of a page rest on, in words: detectors, settings, sources, parties, versions.
+"""What the numbers of a page rest on, in words: the command, detectors, settings, sources, parties, versions.
 
 Each page shows these facts folded. They are a selection: meta.json of a recording has all of them as they are.
 """
 
 from __future__ import annotations
 
+import hashlib
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fdbcore.report.format import clock_text, cost_text, vad_text
+from fdbcore import clock
+from fdbcore.analysis.corpus import Call, Run
+from fdbcore.recording.files import AUDIO, META
+from fdbcore.recording.versions import versions
+from fdbcore.report.format import clock_text, cost_text, counted, vad_text
 from fdbcore.report.glossary import SETTINGS
 from fdbcore.report.html.values import Cell, Fact
+from fdbcore.runtime.redaction import without_secrets
+from fdbcore.stats.bootstrap import SEED
 from fdbcore.types import SIDES, Side
 
 if TYPE_CHECKING:
     from fdbcore.measures.costs import HeldCost
     from fdbcore.recording.meta_types import Settings
+    from fdbcore.types.scorecard import ScoredCase
 
 Evidence = Mapping[str, Sequence[Fact]]
 """Facts by the title of their part; "" for a part without a title."""
@@ -25,6 +34,41 @@ SHA_CHARACTERS: Final = 12
 _CHANNELS: Final = {1: "mono", 2: "stereo"}
 _WHICH: Final = ("party", "name", "model", "path", "address", "url", "command")
 """What of a party's description says which one it is; the first that there is."""
+
+
+def of_making(typed: Sequence[str], runs: Mapping[str, Run]) -> dict[str, Any]:
+    """How figures were made, as JSON values by title. typed: the command after `fdbcore`; runs: what was scored."""
+    made = {
+        "command": shlex.join(["fdbcore", *without_secrets(typed)]),
+        "date": str(clock.utc_today()),
+        **{name: str(text) for name, text in of_versions(versions())},
+        "seed": str(SEED),
+    }
+    return {"": made, **{title: _of_recordings(run, run.settings) for title, run in runs.items() if run.settings}}
+
+
+def _of_recordings(run: Run, settings: Settings) -> dict[str, str]:
+    """The scored audio with a hash over the hashes of all, seeds of the parties, and what found the turns in it."""
+    audio, seeds = list[str](), set[str]()
+    for recording in (call.recording for call in run.scored):
+        replayed = [file.get("sha256") for file in recording.source_files]
+        audio += [str(sha256) for sha256 in replayed or [recording.meta.get("sha256s", {}).get(AUDIO)]]
+        seeds |= {f"{side} {party['seed']}" for side, party in recording.parties.items() if "seed" in party}
+    sha256 = hashlib.sha256("\n".join(sorted(audio)).encode()).hexdigest()
+    return {
+        "audio": f"{counted(len(audio), 'file')}, SHA-256 {sha256[:SHA_CHARACTERS]}",
+        "seeds": ", ".join(sorted(seeds)) or "none",
+        "detector": vad_text(settings),
+        "settings": ", ".join(f"{name}={value}" for name, value in settings["turns"].items()),
+        "hash of the settings": ", ".join(sha256[:SHA_CHARACTERS] for sha256 in run.settings_sha256s),
+        **{name: str(text) for name, text in of_versions(run.versions)},
+    }
+
+
+def run_of(cases: Iterable[ScoredCase]) -> Run:
+    """The recordings of cases as a run, each once; without those that are gone."""
+    paths = dict.fromkeys(Path(case.recording) for case in cases if case.recording)
+    return Run("", [Call(path.name, path) for path in paths if (path / META).is_file()])
 
 
 def of_settings(settings: Settings, sha256s: Iterable[str] = ()) -> list[Fact]:

@@ -246,15 +246,3 @@ def is_local(host: str) -> bool:
         name = host.lower().rstrip(".")
         return "." not in name or any(name.endswith(f".{domain}") for domain in _LOCAL_DOMAINS)
     return not (address.is_global or address.is_unspecified or address.is_multicast)
-
-
-def rows(parties: str, settings: Sequence[Setting]) -> list[str]:
-    """Rows of a Markdown table for the docs: parties, names, default, expected values, meaning.
-
-    Settings that differ only in their names share a row; `parties` stands in the first row.
-    """
-    alike: dict[tuple[str, str, str], list[str]] = {}
-    for each in settings:
-        alike.setdefault((each.shown_default, each.expected, each.meaning), []).append(f"`{each.name}`")
-    cells = [(", ".join(names), *rest) for rest, names in alike.items()]
-    return [f"| {' | '.join((parties if not number else '', *row))} |" for number, row in enumerate(cells)]

@@ -132,7 +132,7 @@ def test_differences_are_numbers_in_the_csv_file(drawn: Path) -> None:
 
 def test_latex_says_what_it_needs_and_sets_minus_signs(drawn: Path) -> None:
     tex = (drawn / "figures" / "differences.tex").read_text()
-    assert tex.startswith("% \\usepackage{booktabs}\n")
+    assert "% \\usepackage{booktabs}\n\\begin{table*}" in tex
     assert r"\label{tab:differences}" in tex
     shown = latex_text("a - b: -50 ms [-50, -3], gpt-4 by A–B, v-2 \N{MINUS SIGN}1")
     assert shown == "a $-$ b: $-$50 ms {[}$-$50, $-$3], gpt-4 by A--B, v-2 $-$1"

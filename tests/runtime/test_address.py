@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.settings_table import listed
 
 from fdbcore.endpoints import clip, echo, moshi, one_shot
 from fdbcore.endpoints import exec as command
 from fdbcore.endpoints.webrtc import endpoint, whip_client
 from fdbcore.errors import SettingsError
-from fdbcore.runtime.address import Setting, command_of, host_port, is_local, location, parsed, rows
+from fdbcore.runtime.address import Setting, command_of, host_port, is_local, location, parsed
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "systems.md"
 KNOWN = (
@@ -86,7 +87,7 @@ def test_a_wrong_place_is_not_shown_as_it_may_hold_a_password() -> None:
 @pytest.mark.skipif(not DOCS.is_file(), reason="needs the checkout, not only the wheel")
 @pytest.mark.parametrize("parties", PARTIES)
 def test_the_docs_list_all_settings(parties: str) -> None:
-    assert "\n".join(rows(parties, PARTIES[parties])) in DOCS.read_text(encoding="utf-8")
+    assert listed(PARTIES[parties], parties) in DOCS.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

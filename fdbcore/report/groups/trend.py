@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from fdbcore.analysis.groups import units_text
@@ -20,21 +21,22 @@ from fdbcore.report.glossary import terms
 from fdbcore.report.groups import words
 from fdbcore.report.groups.section import charts, table
 from fdbcore.report.html.templates import INDEX, render
+from fdbcore.report.html.values import flat
 from fdbcore.report.terminal import laid_out
 from fdbcore.types import TurnSettings
 
 TREND: Final = "trend.html"
 
 
-def write_trend(found: RunTrend) -> Path:
-    """Write trend.html into the folder of the latest run and return its path. RecordingError if that fails."""
+def write_trend(found: RunTrend, made: Mapping[str, Any]) -> Path:
+    """Write trend.html into the folder of the latest run and return its path. made: how. RecordingError if it fails."""
     path = Path(found["runs"][-1]["path"]) / TREND
-    write_text(path, page(found, path.parent))
+    write_text(path, page(found, path.parent, made))
     return path
 
 
-def page(found: RunTrend, folder: Path) -> str:
-    """The whole page. folder: the folder that its links are relative to."""
+def page(found: RunTrend, folder: Path, made: Mapping[str, Any]) -> str:
+    """The whole page. folder: the folder that its links are relative to. made: how the trend was made."""
     points, described = found["points"], found["runs"][-1]
     names, calls = [point["name"] for point in points], sum(point["calls"] for point in points)
     places = dict(zip(names, map(float, positions(names) or range(len(names))), strict=True))  # or one step apart
@@ -51,6 +53,7 @@ def page(found: RunTrend, folder: Path) -> str:
         latest=compared_table(found["latest"], settings),
         longer=longer_lists(found["latest"], folder),
         not_corrected=NOT_CORRECTED,
+        evidence={title: flat(of) for title, of in made.items()},
         terms=terms(settings),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fdbcore.analysis.cautions import cautions_of
 from fdbcore.analysis.comparison_types import ComparedCalls, ComparedMeasure, ComparedSide, Comparison
@@ -23,7 +23,7 @@ from fdbcore.report.comparison import words
 from fdbcore.report.format import NONE, NOT_CORRECTED, counted, headline, limits, p_value, step, with_interval
 from fdbcore.report.paper.figures import MOST_SYSTEMS, curve_figure, fto_figure
 from fdbcore.report.paper.strip import strip_figure
-from fdbcore.report.paper.tables import PaperTable, csv_text
+from fdbcore.report.paper.tables import PaperTable, csv_text, latex_comment
 from fdbcore.report.svg.text import without_controls
 from fdbcore.types import ticks_to_s
 
@@ -50,6 +50,7 @@ def write_paper(
     groups: Mapping[str, CallGroup],
     reference: CallGroup | None,
     document: Comparison,
+    making: Mapping[str, Any],
     strips: Sequence[Strip] = (),
     cluster: str | None = None,
 ) -> list[Path]:
@@ -58,7 +59,7 @@ def write_paper(
     fto.svg, response.svg: one line per group, over the offsets of both sides of the reference (without one, over the
     offsets of A after B in the same calls). strip-N.svg: one per strip. table.md, .tex (booktabs), .csv: the headline
     measures of each group. differences.md, .tex, .csv: the comparisons in `document`. Raises InputError for too many
-    groups, and for files of somebody else in the place of these.
+    groups, and for files of somebody else in the place of these. making: how, for a comment of each .tex.
     """
     if len(groups) > MOST_SYSTEMS:
         raise InputError(f"--figures: expected at most {MOST_SYSTEMS} groups, got {len(groups)}")
@@ -67,7 +68,7 @@ def write_paper(
         name: summarise(group.quantities, group.clusters(unit(group.calls, cluster))) for name, group in groups.items()
     }
     found = _files(systems, summaries, _reference(systems, reference), document, strips, cluster)
-    files = {name: without_controls(text) for name, text in found}
+    files = {name: without_controls(latex_comment(making) * name.endswith(".tex") + text) for name, text in found}
     with replacing(folder) as made:
         for name, text in files.items():
             write_text(made / name, text)

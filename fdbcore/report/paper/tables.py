@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from fdbcore.report.html.values import flat
 from fdbcore.report.markdown import escaped
 from fdbcore.sources.text_cells import marked
 
@@ -59,6 +60,12 @@ class PaperTable:
             f"  \\begin{{tabular}}{{{columns}}}\n    \\toprule\n    {head} \\\\\n    \\midrule\n{body}"
             "    \\bottomrule\n  \\end{tabular}\n\\end{table*}\n"
         )
+
+
+def latex_comment(made: Mapping[str, Any]) -> str:
+    """How a table was made, as a comment: nested JSON values, a line each."""
+    lines = (f"{name}: {getattr(of, 'text', of)}" for name, of in flat(made))
+    return "".join(f"% {' '.join(line.split())}\n" for line in lines)
 
 
 def latex_text(text: str) -> str:

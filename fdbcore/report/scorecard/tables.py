@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fdbcore.report.format import NONE
-from fdbcore.report.paper.tables import PaperTable, csv_text
+from fdbcore.report.paper.tables import PaperTable, csv_text, latex_comment
 from fdbcore.types.scorecard import Scale, Scorecard, ScoreRow
 
 OWN_N: Final = "A figure with an n of its own is over that many items, not over the n of its row."
@@ -16,7 +16,8 @@ OWN_N: Final = "A figure with an n of its own is over that many items, not over 
 def tables(card: Scorecard) -> dict[str, str]:
     """The rows as table.md, table.tex (booktabs) and table.csv, by name."""
     table = paper_table(card)
-    return {"table.md": table.markdown(), "table.tex": table.latex(), "table.csv": rows_csv(card)}
+    tex = latex_comment(card.evidence) + table.latex()
+    return {"table.md": table.markdown(), "table.tex": tex, "table.csv": rows_csv(card)}
 
 
 def scales_of(card: Scorecard, rows: Sequence[ScoreRow]) -> list[Scale]:

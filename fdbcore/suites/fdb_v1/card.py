@@ -102,7 +102,6 @@ def card(document: Mapping[str, Any]) -> Scorecard:
         subsets_by="folder",
         conditions_by="task",
         evidence={
-            "made with": f"fdbcore {settings.fdbcore}",
             "words by": ", ".join(settings.transcribers) or "nobody",
             "detectors": ", ".join(settings.detectors),
             "judged by": settings.judge or "nobody",

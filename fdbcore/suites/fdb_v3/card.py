@@ -57,7 +57,6 @@ def card(document: Mapping[str, Any]) -> Scorecard:
         conditions_by="tools",
         terms=TERMS,
         evidence={
-            "made with": f"fdbcore {found.settings.fdbcore}",
             "recordings": "; ".join(map(_of_set, found.data)),
             **({"played": "; ".join(dict.fromkeys(map(_of_run, found.played)))} if found.played else {}),
             "words of systems by": found.settings.transcriber or "nobody, or the released results",

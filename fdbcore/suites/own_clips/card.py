@@ -34,7 +34,6 @@ def card(document: Mapping[str, Any]) -> Scorecard:
         facts=[counted(len(document["items"]), "call")],
         subsets_by="slice",
         conditions_by="line",
-        evidence={"made with": f"fdbcore {document['settings']['fdbcore']}"},
     )
     return replace(
         found,

@@ -117,7 +117,6 @@ def card(stored: Mapping[str, Any]) -> Scorecard:
         conditions_by="pacing",
         terms=TERMS,
         evidence={
-            "made with": f"fdbcore {settings.fdbcore}",
             "heard by": settings.transcriber or "the examiner",
             "judged by": settings.judge or "nobody",
         },

@@ -15,6 +15,7 @@ from fakes.voice_agent import Quirks
 from fakes.worlds import Shop
 from helpers.live_calls import DONE, held, of_kind, said, speaks
 from helpers.vendor_conformance import KEYED
+from helpers.settings_table import listed
 
 from fdbcore.cli.main import main
 from fdbcore.endpoints.vendors.json_keys import AUDIO, OPTION, RULES, TICKET, TOP
@@ -22,9 +23,7 @@ from fdbcore.endpoints.vendors.json_table import read_table
 from fdbcore.endpoints.vendors.json_template import JsonTemplate
 from fdbcore.endpoints.vendors.json_ws import JsonWs, json_ws
 from fdbcore.errors import PartyError, SettingsError
-from fdbcore.models.account import SETTINGS as ACCOUNT
 from fdbcore.registry import INSTRUCTED, endpoint
-from fdbcore.runtime.address import rows
 
 PAGES = Path(__file__).parents[3] / "docs" / "systems"
 DATA = Path(str(files("fdbcore.endpoints.vendors"))) / "data"
@@ -252,7 +251,7 @@ def test_the_pages_state_the_settings_of_the_packaged_tables(name: str) -> None:
     settings = read_table(DATA / f"{name}.toml").settings
     place = read_table(DATA / f"{name}.toml").top["place"]
     shown = [setting for setting in settings if setting.name != place]
-    assert "\n".join(rows(f"`{name}`", (*ACCOUNT, *shown))) in page.read_text(encoding="utf-8")
+    assert listed(shown) in page.read_text(encoding="utf-8")
 
 
 def test_the_page_states_every_key() -> None:
@@ -261,5 +260,5 @@ def test_the_page_states_every_key() -> None:
         pytest.skip("needs the checkout, not only the wheel")
     parts = {"at the top": TOP, "`[ticket]`": TICKET, "`[audio]`": AUDIO, "a setting of `[settings]`": OPTION}
     parts |= {f"a rule that does `{name}`": fields for name, fields in RULES.items() if fields}
-    stated = "\n".join(row for part, keys in parts.items() for row in rows(part, keys))
+    stated = "\n".join(listed(keys, part) for part, keys in parts.items())
     assert stated in page.read_text(encoding="utf-8")

@@ -123,7 +123,6 @@ def _evidence(document: ActsDocument) -> dict[str, str]:
     """What the figures rest on, in words."""
     settings = document.settings
     found = {
-        "made with": f"fdbcore {settings.fdbcore}",
         "annotators": ", ".join(settings.annotators),
         "annotations of each reply": str(settings.repeats),
         "importances": "as given" if settings.as_given else "scaled so that they sum to 1",
@@ -132,7 +131,6 @@ def _evidence(document: ActsDocument) -> dict[str, str]:
         "references": "the first alone" if settings.first_reference else "the nearest of each record's",
         "level of intervals": f"{100 * settings.level:g} %",
         "resamples": f"{settings.resamples:,}",
-        "seed": str(settings.seed),
         "power of a detectable difference": f"{100 * settings.power:g} %",
     }
     if document.judging is not None:
