@@ -59,8 +59,7 @@ def hear(
 
     SettingsError if it gives no words with times.
     """
-    calls = [CallToHear(str(case.path), case.path, sides) for case in cases]
-    heard = hear_calls(calls, source, LANGUAGE, jobs, show, "samples")
+    heard = hear_calls(calls_to_hear(cases, sides), source, jobs, show, "samples")
     spoken = []
     for case in cases:
         for made in heard.transcripts.get(str(case.path), ()):
@@ -68,6 +67,11 @@ def hear(
             spoken.append((case, made.side, f"{source.name}, {made.side}", words, made.untimed))
     found, problems = _usable(spoken)
     return found, [*heard.problems, *problems]
+
+
+def calls_to_hear(cases: Sequence[HeardSample], sides: Sequence[Side]) -> list[CallToHear]:
+    """These sides of the samples."""
+    return [CallToHear(str(case.path), case.path, sides, LANGUAGE) for case in cases]
 
 
 def _usable(

@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 
 from fdbcore.protocols import Judge
 from fdbcore.protocols.suite import Show
-from fdbcore.runs import JUDGED, Desk, JudgeOptions, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
+from fdbcore.runs import JUDGED, JudgeOptions, JudgeQuestion, JudgeRequest, KeptAnswers
 from fdbcore.stats import agreement
 from fdbcore.suites.fdb_v1.calls import HeardSample, by_clean
 from fdbcore.suites.fdb_v1.figures import Figures
@@ -114,7 +114,7 @@ def evidence_of(
 
 
 def judge_all(
-    version: Version, evidence: Mapping[Path, Evidence], options: JudgeOptions, jobs: int, show: Show
+    version: Version, evidence: Mapping[Path, Evidence], options: JudgeOptions, jobs: int | None, show: Show
 ) -> tuple[Mapping[str, Marks], JudgingSpent, list[Problem], str]:
     """The marks of each of `raters_of` (of several repeats the median rating, or the most frequent behaviour), what
     judging took, why marks are missing, and what was asked now, in words.
@@ -128,24 +128,21 @@ def judge_all(
     asked = [
         (rater, path, name) for rater in raters for path in evidence if path not in silent for name in RUBRICS[version]
     ]
-    requests = []
+    questions = []
     for rater, path, name in asked:
         judge, wording = raters[rater]
         question = JudgeQuestion(rubric_of(name, wording), evidence[path], partial(_check, name))
-        requests += [JudgeRequest(kept[path], judge, question, repeat) for repeat in range(options.repeats)]
-    desk = Desk(options.limit_usd)
-    once = ask_each_once(requests, desk, jobs, show)
-    answers = iter(once.answers)
+        questions.append(JudgeRequest(kept[path], judge, question))
+    answered = options.ask(questions, jobs, show)
     found = {rater: {path: dict(SILENT) if path in silent else {} for path in evidence} for rater in raters}
     problems = []
-    for rater, path, name in asked:
-        given = [next(answers) for _ in range(options.repeats)]
+    for (rater, path, name), given in zip(asked, answered.answers, strict=True):
         if marks := [each.marks for each in given if each.marks is not None]:
             chosen = _middle(name, marks)
             found[rater][path] |= {name: chosen[name], REASONS[name]: chosen.get("reason", "")}
         else:
             problems.append(Problem(str(path), f"not judged by {rater} ({name}): {given[0].reason}"))
-    return found, spent_on(requests, options.repeats, desk.stopped), problems, once.told
+    return found, answered.spent, problems, answered.told
 
 
 def _middle(name: str, marks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -9,18 +9,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
 
-from fdbcore.analysis import seconds_to_hear
 from fdbcore.errors import FdbError, SettingsError, told_as
-from fdbcore.measures import Reading
 from fdbcore.protocols.suite import Show
 from fdbcore.recording import read_json
 from fdbcore.registry import vad
 from fdbcore.report import counted
-from fdbcore.runs import JudgeOptions, expected_hearing, expected_use
+from fdbcore.runs import JudgeOptions, expected_use, expected_words
 from fdbcore.runtime import redacted
-from fdbcore.sources import WordSource, word_source_of
+from fdbcore.sources import WordSource, word_sources_of
 from fdbcore.suites.fdb_v1.calls import heard_samples
-from fdbcore.suites.fdb_v1.hearing import LANGUAGE
+from fdbcore.suites.fdb_v1.hearing import calls_to_hear
 from fdbcore.suites.fdb_v1.judging import RUBRICS, raters_of
 from fdbcore.suites.fdb_v1.samples import INTERRUPTION, V1, Version
 from fdbcore.types import SIDES, Side
@@ -48,8 +46,8 @@ class ScoringWith:
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
         """By the options of the suite. SettingsError for what is unknown, or cannot be used."""
-        with told_as("--transcriber", "asr"):
-            sources = {redacted(address): word_source_of(address) for address in dict.fromkeys(options["transcriber"])}
+        addresses = list(dict.fromkeys(options["transcriber"]))
+        sources = dict(zip(map(redacted, addresses), word_sources_of(addresses), strict=True))
         detectors = list(dict.fromkeys(options["detector"]))
         with told_as("--detector", "vad"):
             for name in detectors:
@@ -88,9 +86,7 @@ def expected(version: Version, paths: Sequence[Path], options: Mapping[str, Any]
     with TemporaryDirectory(prefix="fdbcore-expected-") as folder:
         cases, _ = heard_samples(version, paths, Path(folder), show)
         for source in scoring.sources.values():
-            sides = scoring.sides(version)
-            seconds = [seconds_to_hear(Reading(case.path), source, LANGUAGE, sides) for case in cases]
-            yield expected_hearing(source, "sample", seconds)
+            yield expected_words(calls_to_hear(cases, scoring.sides(version)), source, "sample")[0]
         samples = [case.sample for case in cases]
         judged = sum(each.task == INTERRUPTION if version == V1 else not each.is_clean for each in samples)
         for judge in scoring.judging.judges:

@@ -41,7 +41,6 @@ from fdbcore.types import SIDES, TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
 
 Known = TypeVar("Known")
-DEFAULT_REQUESTS: Final = 4
 ONLY_ECHO: Final = (
     "all that was heard of the system is echo of the user: unscored by our measures; "
     "those as published count it as speech"
@@ -144,7 +143,7 @@ def score(
     work = _Scoring(version, given, problems, show)
     work.look(cases)
     work.take_words(jobs)
-    told = work.judge(jobs or DEFAULT_REQUESTS)
+    told = work.judge(jobs)
     if version != V1:
         work.compare_sound()
     work.detect()
@@ -222,7 +221,7 @@ class _Scoring:
                 f"{unheard} samples have no words by {next(iter(words))}: measures by words leave them out"
             )
 
-    def judge(self, jobs: int) -> list[str]:
+    def judge(self, jobs: int | None) -> list[str]:
         """The marks of judges; what was asked, in lines."""
         if not self.given.judging.judges:
             what = "rating of replies to interruptions" if self.version == V1 else "behaviour after the overlap"

@@ -9,13 +9,11 @@ from typing import Any, Final, Self
 
 from msgspec import to_builtins
 
-from fdbcore.analysis import CallToHear, Told, hear_calls, missing_words, seconds_to_hear
-from fdbcore.errors import told_as
-from fdbcore.measures import Reading
+from fdbcore.analysis import CallToHear, Told, hear_calls, missing_words
 from fdbcore.recording import Transcript
-from fdbcore.runs import JudgeOptions, JudgeRequest, expected_hearing, expected_of, usual_words
+from fdbcore.runs import JudgeOptions, expected_words
 from fdbcore.runtime import redacted
-from fdbcore.sources import WordSource, word_source_of
+from fdbcore.sources import WordSource, word_sources_of
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, user_end_s
 from fdbcore.suites.fdb_v3.document import document
@@ -23,7 +21,7 @@ from fdbcore.suites.fdb_v3.inputs import read
 from fdbcore.suites.fdb_v3.judging.judge import judge_cases, plan_of
 from fdbcore.suites.fdb_v3.judging.questions import SPEECH
 from fdbcore.suites.fdb_v3.published import published
-from fdbcore.types import SIDES, Problem, Side
+from fdbcore.types import SIDES, Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse
 
@@ -45,8 +43,7 @@ class V3Scoring:
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
         """By the options of `score`. SettingsError for what is unknown."""
-        with told_as("--transcriber", "asr"):
-            sources = [word_source_of(address) for address in filter(None, [options["transcriber"]])]
+        sources = word_sources_of(filter(None, [options["transcriber"]]))
         return cls(sources, JudgeOptions.of(options), options["published"])
 
 
@@ -77,26 +74,27 @@ def hear(
     What is known stays: annotated words of the user, those of a released result, and that a system said none. What was
     transcribed before is used again. SettingsError if the source gives no words with times.
     """
-    calls = [
-        CallToHear(case.where, case.path, sides)
-        for case in cases
-        if case.path is not None and (sides := _sides_to_hear(case, source))
-    ]
-    heard = hear_calls(calls, source, LANGUAGE, jobs, show)
-    for case in cases:
-        for each in heard.transcripts.get(case.where, ()):
-            _take_words(case, each)
+    heard = hear_calls(list(_calls_to_hear(cases, source)), source, jobs, show)
+    _take_words(cases, heard.transcripts)
     return list(heard.problems), missing_words(source, heard.why_not)
 
 
-def _sides_to_hear(case: V3Case, source: WordSource) -> Sequence[Side]:
-    """The sides of a call whose words are not known, but the user of a released result where parties tell theirs."""
-    known = {"A": case.a_words, "B": case.b_words}
-    nobody_tells = case.world is None and isinstance(source, Told)
-    return [side for side in SIDES if known[side] is None and not (side == "A" and nobody_tells)]
+def _calls_to_hear(cases: Sequence[V3Case], source: WordSource) -> Iterator[CallToHear]:
+    """The sides of calls whose words are not known, but the user of a released result where parties tell theirs."""
+    for case in cases:
+        nobody_tells = case.world is None and isinstance(source, Told)
+        known = {"A": () if nobody_tells else case.a_words, "B": case.b_words}
+        if case.path is not None and (sides := [side for side in SIDES if known[side] is None]):
+            yield CallToHear(case.where, case.path, sides, LANGUAGE)
 
 
-def _take_words(case: V3Case, heard: Transcript) -> None:
+def _take_words(cases: Sequence[V3Case], transcripts: Mapping[str, Sequence[Transcript]]) -> None:
+    for case in cases:
+        for each in transcripts.get(case.where, ()):
+            _take_side(case, each)
+
+
+def _take_side(case: V3Case, heard: Transcript) -> None:
     words = tuple(
         AsrWord(word.text, word.start_ms / 1000, word.end_ms / 1000) for word in heard.words if not word.is_doubtful
     )
@@ -119,29 +117,11 @@ def expected(
     scoring = V3Scoring.of(options)
     cases = read(paths, None, show).cases if scoring.sources or scoring.judges.judges else []
     for source in scoring.sources:
-        yield _expected_words(cases, source, show)
+        used, words = expected_words(list(_calls_to_hear(cases, source)), source, "call")
+        _take_words(cases, words)
+        yield used
     planned = plan_of(cases, scoring.judges, out / KEPT_ANSWERS)
-    for judge in scoring.judges.judges:
-        own = [request for each in planned if each.judge == judge.name for request in each.requests]
-        yield expected_of(judge, list({(id(each.kept), each.key): each for each in own}.values()), _tokens_out)
-
-
-def _expected_words(cases: Sequence[V3Case], source: WordSource, show: Callable[[str], None]) -> ExpectedUse:
-    """What a transcriber would hear. The cases get the words that it has given, or as many as usual."""
-    left_s: list[float] = []
-    heard_before = []
-    for case in cases:
-        if case.path is None or not (sides := _sides_to_hear(case, source)):
-            continue
-        reading = Reading(case.path)
-        left_s.append(seconds_to_hear(reading, source, LANGUAGE, sides))
-        if not left_s[-1]:
-            heard_before.append(case)
-        for side in sides if left_s[-1] else ():
-            _take_words(case, usual_words(reading)[side])
-    hear(heard_before, source, None, show)
-    return expected_hearing(source, "call", left_s)
-
-
-def _tokens_out(request: JudgeRequest) -> float:
-    return TOKENS_OF_SPEECH if request.question.rubric is SPEECH else TOKENS_OF_A_VERDICT
+    questions = [question for each in planned for question in each.questions.values()]
+    yield from scoring.judges.expected(
+        questions, lambda of: TOKENS_OF_SPEECH if of.question.rubric is SPEECH else TOKENS_OF_A_VERDICT
+    )

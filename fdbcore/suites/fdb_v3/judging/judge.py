@@ -16,15 +16,12 @@ from msgspec import Meta
 from fdbcore.analysis import JudgingSpent
 from fdbcore.runs import (
     JUDGED,
-    Desk,
     JudgeAnswer,
     JudgeOptions,
     JudgeQuestion,
     JudgeRequest,
     KeptAnswers,
     Verdict,
-    ask_each_once,
-    spent_on,
     verdict_of,
 )
 from fdbcore.suites.fdb_v3.cases import V3Case
@@ -40,7 +37,6 @@ from fdbcore.suites.fdb_v3.judging.questions import (
 from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts, GivenVerdict, V3Verdicts, speech_verdict_of
 from fdbcore.types import Problem
 
-DEFAULT_REQUESTS: Final = 4
 SAID_NOTHING: Final = Verdict(False, "it said nothing")
 
 
@@ -73,20 +69,18 @@ def judge_cases(
     if not options.judges:
         return JudgedCases()
     planned = plan_of(cases, options, kept_file)
-    requests = [request for each in planned for request in each.requests]
-    desk = Desk(options.limit_usd)
-    asked = ask_each_once(requests, desk, jobs or DEFAULT_REQUESTS, show)
+    asked = options.ask([question for each in planned for question in each.questions.values()], jobs, show)
     answers = iter(asked.answers)
     given = {each.judge: [CaseVerdicts({}) for _ in cases] for each in planned}
     for each in planned:
-        own = {name: [next(answers) for _ in range(options.repeats)] for name in each.questions}
+        own = {name: next(answers) for name in each.questions}
         given[each.judge][each.number] = _verdicts(cases[each.number], own)
     for case, verdicts in zip(cases, next(iter(given.values())), strict=True):
         case.log = _filled(replace(case.log, arguments_right=right_by(verdicts, case, "as_released")), verdicts)
         case.repaired_right = right_by(verdicts, case, "repaired")
         case.verdicts = _given(case, verdicts)
     judging: V3Judging = {
-        **spent_on(requests, options.repeats, desk.stopped),
+        **asked.spent,
         "judges": list(given),
         "agreement": list(agreement_of(cases, given)),
         "passed": list(passed_by(cases, given)),
@@ -96,15 +90,11 @@ def judge_cases(
 
 
 class PlannedCase(NamedTuple):
-    """What one judge is asked about one case: each question so many times as there are repeats.
-
-    questions: by what is judged, see `_questions`. number: of the case.
-    """
+    """What one judge is asked about one case. questions: by what is judged, see `_questions`. number: of the case."""
 
     judge: str
     number: int
-    questions: Mapping[str, JudgeQuestion]
-    requests: Sequence[JudgeRequest]
+    questions: Mapping[str, JudgeRequest]
 
 
 def plan_of(cases: Sequence[V3Case], options: JudgeOptions, kept_file: Path) -> list[PlannedCase]:
@@ -113,16 +103,7 @@ def plan_of(cases: Sequence[V3Case], options: JudgeOptions, kept_file: Path) -> 
     places = {file: KeptAnswers(file) for file in files}
     questions = [_questions(case) for case in cases]
     return [
-        PlannedCase(
-            judge.name,
-            number,
-            own,
-            [
-                JudgeRequest(places[file], judge, question, repeat)
-                for question in own.values()
-                for repeat in range(options.repeats)
-            ],
-        )
+        PlannedCase(judge.name, number, {name: JudgeRequest(places[file], judge, each) for name, each in own.items()})
         for judge in options.judges
         for number, (file, own) in enumerate(zip(files, questions, strict=True))
     ]
