@@ -19,6 +19,7 @@ from .replay_jobs import ReplayResult as ReplayResult
 from .replay_jobs import ReplaySettings as ReplaySettings
 from .replay_many import ReplayProgress as ReplayProgress
 from .replay_many import replay_corpus as replay_corpus
+from .replay_many import replay_outputs as replay_outputs
 from .services import ends_soon as ends_soon
 from .verdicts import VERDICT as VERDICT
 from .verdicts import Verdict as Verdict

@@ -11,10 +11,19 @@ import msgspec
 import pytest
 from oracles import fdb_v3 as oracle
 
-from fdbcore.suites.fdb_v3.compat import measures as compat
-from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
-from fdbcore.suites.fdb_v3.compat.measures import compat_scores, first_response_s, published_values, tool_call_s
-from fdbcore.suites.fdb_v3.terms import MEASURES, PUBLISHED
+from fdbcore.suites.fdb_v3 import compat
+from fdbcore.suites.fdb_v3.compat import (
+    PUBLISHED,
+    AsrWord,
+    LoggedCall,
+    SystemLog,
+    compat_scores,
+    first_response_s,
+    published_values,
+    tool_call_s,
+    user_end_s,
+)
+from fdbcore.suites.fdb_v3.measures import MEASURES
 from fdbcore.suites.fdb_v3.world import FunctionCall
 from fdbcore.types.scorecard import Scale
 

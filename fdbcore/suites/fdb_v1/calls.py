@@ -21,19 +21,17 @@ from fdbcore.audio import AudioFile
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures import Reading
 from fdbcore.protocols.suite import Show
-from fdbcore.recording import FAILED, is_planned, located, one_call, outcome_in, part_of, read_plan
+from fdbcore.recording import is_planned, located, one_call, outcome_in, read_plan
 from fdbcore.report import why_not_held
-from fdbcore.runs import ReplayProgress, ReplayResult, ReplaySettings, replay_corpus, users_of
-from fdbcore.runtime import Workers, query_of, split_query
-from fdbcore.sources import Oddities, PlannedCall, SessionInput, chunks_in, clips_in, fit_for_a_folder
+from fdbcore.runs import replay_outputs, users_of
+from fdbcore.runtime import query_of, split_query
+from fdbcore.sources import PlannedCall, SessionInput, chunks_in, clips_in, fit_for_a_folder
 from fdbcore.suites.fdb_v1.samples import UserSample, Version, sample_of, task_of
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Clip, Material, Problem, Side, SideA, UserLabels
 
 if TYPE_CHECKING:
     from fdbcore.recording import PlannedCase
 
-RECORDINGS: Final = "recordings"
-"""Where in the results folder the recordings of released outputs are, a folder for each system."""
 AS_LONG: Final = "tail_s=0"
 """The released outputs are as long as the inputs, which hold the time to answer."""
 SHORT_S: Final = 0.5
@@ -258,19 +256,11 @@ def _of_folder(version: Version, folder: Path, out: Path, problems: list[Problem
             given.append((sample, PlannedCall(session, {"system": system}), no_words))
         except FdbError as error:
             problems.append(problem_of(clip.path.parent, error))
-    if not given:
-        return
-    settings = ReplaySettings(part_of(out, RECORDINGS, system), None, {})
-
-    def watch(progress: ReplayProgress, ended: ReplayResult | None) -> None:
-        show(f"{system}: {progress.ended} of {progress.calls} outputs read")
-
-    replayed = replay_corpus([call for _, call, _ in given], settings, Workers(), Oddities(), watch)
-    for (sample, _, no_words), entry in zip(given, replayed, strict=True):
-        path = settings.run_path / entry["name"]
+    replayed = replay_outputs([call for _, call, _ in given], system, out, show)
+    for (sample, _, no_words), (path, why_not) in zip(given, replayed, strict=True):
         try:
-            if entry["status"] == FAILED:
-                raise InputError(str(entry["reason"]))
+            if why_not is not None:
+                raise InputError(why_not)
             reading = Reading(path)
             kept, left_out = sample.within(reading.n_ticks)
         except InputError as error:

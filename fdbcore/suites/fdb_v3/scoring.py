@@ -1,4 +1,6 @@
-"""Scores systems on recorded scenarios: has words and verdicts given to the cases, or says what that would take."""
+"""Scores systems on recorded scenarios: reads runs, and released folders with results of systems, whose audio is
+replayed; has words and verdicts given to the cases, or says what that would take.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +12,105 @@ from typing import Any, Final, Self
 from msgspec import to_builtins
 
 from fdbcore.analysis import CallToHear, Told, hear_calls, missing_words
-from fdbcore.recording import Transcript
-from fdbcore.runs import JudgeOptions, expected_words
+from fdbcore.errors import InputError
+from fdbcore.recording import Transcript, read_of_form, read_plan
+from fdbcore.runs import JudgeOptions, expected_words, replay_outputs
 from fdbcore.runtime import redacted
-from fdbcore.sources import WordSource, word_sources_of
-from fdbcore.suites.fdb_v3.cases import V3Case
-from fdbcore.suites.fdb_v3.compat.logs import AsrWord, user_end_s
-from fdbcore.suites.fdb_v3.document import document
-from fdbcore.suites.fdb_v3.inputs import read
+from fdbcore.sources import PlannedCall, SessionInput, WordSource, word_sources_of
+from fdbcore.suites.fdb_v3.cases import V3Case, cases_of, released_case, unfinished
+from fdbcore.suites.fdb_v3.compat import AsrWord, user_end_s
+from fdbcore.suites.fdb_v3.document import Read, document
+from fdbcore.suites.fdb_v3.folder import Imported, import_folder
 from fdbcore.suites.fdb_v3.judging.judge import judge_cases, plan_of
 from fdbcore.suites.fdb_v3.judging.questions import SPEECH
-from fdbcore.suites.fdb_v3.published import published
+from fdbcore.suites.fdb_v3.playing import RECORDINGS, left_out_of, namesakes, playing_of, why_silent
+from fdbcore.suites.fdb_v3.scenarios import DataCard, RecordedScenarioFile
 from fdbcore.types import SIDES, Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse
+
+
+def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -> Read:
+    """The cases of runs and of released folders. InputError if there are none.
+
+    out: for recordings of released audio; None: nobody wants them.
+    """
+    if not paths:
+        raise InputError(
+            "expected RUNs or released folders, got none: fdbcore run --suite fdb-v3 --system ADDRESS makes one"
+        )
+    found = Read()
+    plans = {path: read_plan(path) for path in paths if (path / RECORDINGS).is_file()}
+    for path in paths:
+        if path in plans:
+            recordings: RecordedScenarioFile = read_of_form(path / RECORDINGS, RecordedScenarioFile)
+            cases, lost = cases_of(path, plans[path], recordings.record, show)
+            found.cases += cases
+            found.warnings += why_silent(path, cases)
+            found.lost += lost
+            found.problems += [*left_out_of(path), *(each.problem for each in lost)]
+            found.played.append(playing_of(path, plans[path]))
+            card = recordings.card
+        elif path.is_dir() and not (path / "run.json").is_file():
+            card = _take_released(import_folder(path, path / "fdb3.json", show), path, found, out, show)
+        else:
+            got = "something else" if path.exists() else "no such folder"
+            raise InputError(f"{path}: expected a run of --suite fdb-v3, or a released folder, got {got}")
+        if card not in found.sets:
+            found.sets.append(card)
+    if not found.cases:
+        why = f": {found.problems[0].where}: {found.problems[0].reason}" if found.problems else ""
+        raise InputError(f"expected calls or results of systems, found none{why}")
+    found.warnings += namesakes({run: plan["plan"]["systems"] for run, plan in plans.items()})
+    of_recordings = [each for each in found.played if each.user.get("kind") == "clip"]
+    for name in ("ends", "user", "clock"):
+        values = [str(getattr(each, name)) for each in of_recordings]
+        if len(set(values)) > 1:
+            found.warnings.append(f"runs were played differently ({name}): {'; '.join(dict.fromkeys(values))}")
+    return found
+
+
+def _take_released(
+    imported: Imported, folder: Path, found: Read, out: Path | None, show: Callable[[str], None]
+) -> DataCard:
+    """Take in the results of systems in a folder of the release; the card of its recordings."""
+    replayed = {} if out is None else {name: _replayed(imported, name, folder, out, show) for name in imported.results}
+    found.problems += [*imported.left_out(folder), *(each for _, own in replayed.values() for each in own)]
+    found.warnings += [
+        f"{folder}: {name}: not understood, and not read (in {count})"
+        for name, count in sorted(imported.unknown.items())
+    ]
+    for provider, results in imported.results.items():
+        heard, _ = replayed.get(provider, ({}, []))
+        for record in imported.records:
+            if (result := results.get(record.id)) is not None:
+                found.cases.append(released_case(record, provider, result, heard.get(record.id)))
+    found.warnings += unfinished(imported.results)
+    return imported.file().card
+
+
+def _replayed(
+    imported: Imported, provider: str, base: Path, out: Path, show: Callable[[str], None]
+) -> tuple[dict[str, Path], list[Problem]]:
+    """The recordings of a system's results by the id of the record, and why there are none of some.
+
+    base: where the paths of the records start. Results without audio are in neither.
+    """
+    calls = [
+        PlannedCall(SessionInput(record.id, base / record.audio.path, base / result.audio), {})
+        for record in imported.records
+        for result in record.results
+        if result.provider == provider and result.audio
+    ]
+    found: dict[str, Path] = {}
+    problems = []
+    for call, (path, why_not) in zip(calls, replay_outputs(calls, provider, out, show), strict=True):
+        if why_not is None:
+            found[call.session.name] = path
+        else:
+            problems.append(Problem(str(call.session.b), f"audio left out: {why_not}"))
+    return found, problems
+
 
 LANGUAGE: Final = "en"
 TOKENS_OF_A_VERDICT, TOKENS_OF_SPEECH = 60, 120
@@ -60,7 +147,7 @@ def score(
     found.problems += judged.problems
     found.warnings += judged.warnings
     transcriber = None if options["transcriber"] is None else redacted(options["transcriber"])
-    made = document(found, transcriber, judged.judging, published() if scoring.with_published else None)
+    made = document(found, transcriber, judged.judging, scoring.with_published)
     return Scored(to_builtins(made), told=judged.told)
 
 
