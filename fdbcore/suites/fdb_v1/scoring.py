@@ -19,24 +19,25 @@ from fdbcore.results import PooledWith, Scores, differences, every_two, problem_
 from fdbcore.session import detect_turns
 from fdbcore.sources import settings_of
 from fdbcore.suites.fdb_v1 import judging, over_samples
-from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s, heard_samples, problem_of
-from fdbcore.suites.fdb_v1.features import NO_SOUND, Sound, lacking, rates, sound_of
+from fdbcore.suites.fdb_v1.calls import BACKCHANNEL, V1, HeardSample, Version, compared_s, heard_samples, problem_of
 from fdbcore.suites.fdb_v1.figures import (
+    NO_SOUND,
     Figures,
     Hearings,
+    Sound,
     excluded_pauses,
+    lacking,
     of_activity,
     of_backchannels,
     of_overlaps,
     of_words,
+    rates,
+    sound_of,
     tenths,
 )
-from fdbcore.suites.fdb_v1.hearing import RELEASED, Said, hear, released_words, times
-from fdbcore.suites.fdb_v1.judging import V1Agreement
+from fdbcore.suites.fdb_v1.judging import RELEASED, Said, ScoringWith, V1Agreement, hear, released_words, times
 from fdbcore.suites.fdb_v1.measures import AT_16_KHZ, MEASURES
-from fdbcore.suites.fdb_v1.options import ScoringWith
 from fdbcore.suites.fdb_v1.over_samples import RangeBy
-from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, V1, Version
 from fdbcore.types import SIDES, TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
-from msgspec import UNSET, Meta, Struct
+from msgspec import UNSET, Meta, Struct, structs
 
 from fdbcore.analysis import LINE, planned_cases
 from fdbcore.errors import FdbError, InputError
@@ -94,7 +94,7 @@ class SystemResult:
         """
         entries = list(expected)
         label = outcome(entries).calls
-        resolved = [replace(entry, args=call.args) for entry, call in zip(entries, label, strict=True)]
+        resolved = [structs.replace(entry, args=call.args) for entry, call in zip(entries, label, strict=True)]
         made = outcome(self.calls, resolves=False)
         return not state_differences(outcome(wanted(resolved, self.calls), resolves=False).state, made.state)
 
