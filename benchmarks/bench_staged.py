@@ -26,9 +26,9 @@ from fdbcore.registry import judge
 from fdbcore.runs.asking import Desk, ask_each_once
 from fdbcore.sources.word_source import word_source_of
 from fdbcore.suites.staged.cases import cases_of
-from fdbcore.suites.staged.marking import requests_of
-from fdbcore.suites.staged.scoring import hear
-from fdbcore.suites.staged.variants import Setup
+from fdbcore.suites.staged.hearing import hear
+from fdbcore.suites.staged.judging import Setup, requests_of
+from fdbcore.suites.staged.users import families_of
 
 CALLS: Final = int(os.environ.get("FDBCORE_STAGED_CALLS", "200"))
 SCENARIOS: Final = ("daily.reservations.01", "correction.next-turn.01", "entity.attribute.01", "safety.cyber.02")
@@ -130,8 +130,8 @@ def _judging(run: Path, calls: int) -> None:
         assert server.stdout is not None
         address = f"openai:gpt-5-nano?base_url={server.stdout.readline().strip()}&key_variable=FDBCORE_BENCH_KEY"
         asked = judge(address)
-        planned = requests_of(cases, {"told": heard}, [Setup("told", asked, 0)], 1)
-        requests = [each for own in planned for each in own.requests]
+        planned = requests_of(cases, {"told": heard}, [Setup("told", asked, 0)], {run: families_of(run)})
+        requests = [each for own in planned for each in own.questions]
         asked.mark(
             requests[0].question.rubric, requests[0].question.evidence
         )  # the SDK is imported with the first request

@@ -24,4 +24,3 @@ from .told import told_lines as told_lines
 from .transcripts import CallToHear as CallToHear
 from .transcripts import hear_calls as hear_calls
 from .transcripts import missing_words as missing_words
-from .transcripts import seconds_to_hear as seconds_to_hear

@@ -66,11 +66,12 @@ def transcribe(
 
 
 class CallToHear(NamedTuple):
-    """A call of which some sides are to be heard. where: its name in messages."""
+    """A call of which some sides are to be heard. where: its name in messages. language: see `transcribe`."""
 
     where: str
     path: Path
     sides: Sequence[Side]
+    language: str = ""
 
 
 class CallsHeard(NamedTuple):
@@ -84,7 +85,6 @@ class CallsHeard(NamedTuple):
 def hear_calls(
     calls: Sequence[CallToHear],
     source: WordSource,
-    language: str,
     jobs: int | None,
     show: Callable[[str], None],
     what: str = "calls",
@@ -113,16 +113,18 @@ def hear_calls(
         with told(call):
             found[call.where] = [each.transcript for each in heard.heard()]
 
-    with Transcribing(source, language, jobs) as asking:
-        for number, call in enumerate(calls, 1):
-            show(f"{source.name}: {number} of {len(calls)} {what} transcribed")
-            with told(call):
-                begun.append((call, asking.begin(Reading(call.path), sides=call.sides)))
-                why_not[call.where] = begun[-1][1].why_not
-            while begun and begun[0][1].is_done:
+    numbers = iter(range(1, len(calls) + 1))
+    for language in dict.fromkeys(call.language for call in calls):
+        with Transcribing(source, language, jobs) as asking:
+            for call in (each for each in calls if each.language == language):
+                show(f"{source.name}: {next(numbers)} of {len(calls)} {what} transcribed")
+                with told(call):
+                    begun.append((call, asking.begin(Reading(call.path), sides=call.sides)))
+                    why_not[call.where] = begun[-1][1].why_not
+                while begun and begun[0][1].is_done:
+                    end_first()
+            while begun:
                 end_first()
-        while begun:
-            end_first()
     return CallsHeard(found, problems, why_not)
 
 

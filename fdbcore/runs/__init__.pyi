@@ -1,16 +1,13 @@
 from .asking import JUDGED as JUDGED
-from .asking import Desk as Desk
 from .asking import JudgeAnswer as JudgeAnswer
 from .asking import JudgeQuestion as JudgeQuestion
 from .asking import JudgeRequest as JudgeRequest
 from .asking import KeptAnswers as KeptAnswers
-from .asking import ask_each_once as ask_each_once
-from .asking import spent_on as spent_on
 from .estimates import expected_usd as expected_usd
 from .estimates import expected_use as expected_use
 from .estimates import tokens_of as tokens_of
 from .expected_words import expected_hearing as expected_hearing
-from .expected_words import usual_words as usual_words
+from .expected_words import expected_words as expected_words
 from .judge_flags import MAX_COST as MAX_COST
 from .judge_flags import REPEATS as REPEATS
 from .judge_flags import RUBRICS as RUBRICS
@@ -22,6 +19,7 @@ from .replay_jobs import ReplayResult as ReplayResult
 from .replay_jobs import ReplaySettings as ReplaySettings
 from .replay_many import ReplayProgress as ReplayProgress
 from .replay_many import replay_corpus as replay_corpus
+from .replay_many import replay_outputs as replay_outputs
 from .services import ends_soon as ends_soon
 from .verdicts import VERDICT as VERDICT
 from .verdicts import Verdict as Verdict

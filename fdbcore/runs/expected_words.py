@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from fdbcore.analysis.transcripts import CallToHear, hear_calls, seconds_to_hear
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.words import Transcript
 from fdbcore.runs.estimates import WORDS_PER_S, expected_usd, priced_on
@@ -14,6 +15,19 @@ from fdbcore.types.usage import ExpectedUse, Unit
 from fdbcore.types.words import TimedWord
 
 _WORD: Final = "people"
+
+
+def expected_words(
+    calls: Sequence[CallToHear], source: WordSource, what: str
+) -> tuple[ExpectedUse, Mapping[str, Sequence[Transcript]]]:
+    """What a recogniser would hear, and the words of the calls by their names: those that it has given, else as many as
+    usual. what: such a call is.
+    """
+    left_s = {each.where: seconds_to_hear(Reading(each.path), source, each.language, each.sides) for each in calls}
+    known = hear_calls([each for each in calls if not left_s[each.where]], source, None, lambda text: None).transcripts
+    usual = {each.where: usual_words(Reading(each.path)) for each in calls if left_s[each.where]}
+    likely = {each.where: [usual[each.where][side] for side in each.sides] for each in calls if each.where in usual}
+    return expected_hearing(source, what, list(left_s.values())), {**known, **likely}
 
 
 def expected_hearing(source: WordSource, what: str, seconds: Sequence[float]) -> ExpectedUse:

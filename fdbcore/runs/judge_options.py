@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, Self
 
+from fdbcore.analysis.summary_types import JudgingSpent
 from fdbcore.errors import SettingsError, told_as
 from fdbcore.protocols import Judge
 from fdbcore.registry import judge
-from fdbcore.runs.asking import JudgeRequest
+from fdbcore.runs.asking import Desk, JudgeAnswer, JudgeRequest, ask_each_once, spent_on
 from fdbcore.runs.estimates import expected_use, tokens_of, unpriced
 from fdbcore.runtime.numbers import number_of
 from fdbcore.types.usage import ExpectedUse, Unit
+
+DEFAULT_REQUESTS: Final = 4
+
+
+class RepeatedAnswers(NamedTuple):
+    """The answers to each question, one a repeat; what they took, and what was asked now, in words."""
+
+    answers: Sequence[Sequence[JudgeAnswer]]
+    spent: JudgingSpent
+    told: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +57,29 @@ class JudgeOptions:
         if not judges and (needed := [name for name, is_asked in asked.items() if is_asked]):
             raise SettingsError(f"{needed[0]}: expected --judge beside it, got none")
         return cls(judges, repeats, limit_usd, wordings)
+
+    def repeated(self, questions: Sequence[JudgeRequest]) -> list[JudgeRequest]:
+        """Each of these as often as it is asked, one after the other."""
+        return [replace(each, repeat=repeat) for each in questions for repeat in range(self.repeats)]
+
+    def ask(
+        self, questions: Sequence[JudgeRequest], jobs: int | None, show: Callable[[str], None]
+    ) -> RepeatedAnswers:
+        """Ask these questions in their order, so that the first are whole if the limit is reached; `jobs` requests at a
+        time. Errors as of `ask_each_once`.
+        """
+        requests, desk = self.repeated(questions), Desk(self.limit_usd)
+        asked = ask_each_once(requests, desk, jobs or DEFAULT_REQUESTS, show)
+        answers = [asked.answers[at : at + self.repeats] for at in range(0, len(requests), self.repeats)]
+        return RepeatedAnswers(answers, spent_on(requests, self.repeats, desk.stopped), asked.told)
+
+    def expected(
+        self, questions: Sequence[JudgeRequest], tokens_out: Callable[[JudgeRequest], float]
+    ) -> Iterator[ExpectedUse]:
+        """What each judge would still be asked of these questions. tokens_out: about what it writes."""
+        for asked in self.judges:
+            own = self.repeated([each for each in questions if each.judge is asked])
+            yield expected_of(asked, [*{(id(each.kept), each.key): each for each in own}.values()], tokens_out)
 
 
 def _wordings_of(given: str) -> list[int]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from fdbcore.analysis.corpus import Run
 from fdbcore.clock import now_ns, utc_now
 from fdbcore.errors import RecordingError, SettingsError
+from fdbcore.recording.files import part_of
 from fdbcore.recording.run import FAILED, WAITING, alone_in, is_run, read_corpus, write_corpus
 from fdbcore.registry import vad as vad_of
 from fdbcore.runs.pages import WRITTEN, keep_others_in, write_results
@@ -20,6 +21,7 @@ from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, replayed
 from fdbcore.runtime.executor import Executor, Workers
 from fdbcore.session.vad import DEFAULT_VAD
 from fdbcore.sources.calls import NamedInput, PlannedCall, named_calls
+from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.sources.left_out import asked_spans
 from fdbcore.sources.names import Oddities, real_path
 from fdbcore.types import TurnSettings
@@ -34,6 +36,10 @@ SAVE_EVERY_S: Final = 10.0
 _RATE_OVER_S: Final = 60.0  # the span over which speed is averaged
 _LEAVING_S: Final = 10.0  # how long to wait for the processes of a killed replay to end
 _NOT_YET: Final = "not replayed yet"
+
+
+OUTPUTS: Final = "recordings"
+"""Where in a results folder the recordings of outputs are that exist already, a folder for each system."""
 
 
 @dataclass(slots=True)
@@ -119,6 +125,25 @@ def replay_corpus(
         finally:
             _save(entries, settings, oddities, began)
     return entries
+
+
+def replay_outputs(
+    calls: Sequence[PlannedCall], system: str, out: Path, show: Callable[[str], None]
+) -> list[tuple[Path, str | None]]:
+    """Replay what a system put out elsewhere into a folder of its name below `out`; what is there is used again.
+
+    Of each call its recording, and why there is none.
+    """
+
+    def watch(progress: ReplayProgress, ended: ReplayResult | None) -> None:
+        show(f"{system}: {progress.ended} of {progress.calls} outputs read")
+
+    settings = ReplaySettings(part_of(out, OUTPUTS, fit_for_a_folder(system)), None, {})
+    entries = replay_corpus(calls, settings, Workers(), Oddities(), watch) if calls else []
+    return [
+        (settings.run_path / each["name"], str(each["reason"]) if each["status"] == FAILED else None)
+        for each in entries
+    ]
 
 
 def _entry(call: PlannedCall, run: Path) -> CorpusCall:

@@ -25,3 +25,4 @@ from .text_cells import marked as marked
 from .word_files import chunks_in as chunks_in
 from .word_source import WordSource as WordSource
 from .word_source import word_source_of as word_source_of
+from .word_source import word_sources_of as word_sources_of

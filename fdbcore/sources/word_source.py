@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeAlias
 
-from fdbcore.errors import SettingsError
+from fdbcore.errors import SettingsError, told_as
 from fdbcore.protocols import Transcriber
 from fdbcore.registry import KNOWN_WORDS, TRANSCRIBERS, resolve, transcriber
 from fdbcore.sources.word_files import NAME, KnownWords, WordFiles
@@ -30,3 +31,9 @@ def word_source_of(address: str) -> WordSource:
         names = sorted([*TRANSCRIBERS, *KNOWN_WORDS, NAME])
         raise SettingsError(f"asr: expected one of {', '.join(names)}, got {kind!r}")
     return transcriber(address)
+
+
+def word_sources_of(addresses: Iterable[str]) -> list[WordSource]:
+    """Those that an option --transcriber of a suite names. SettingsError if one is unknown."""
+    with told_as("--transcriber", "asr"):
+        return list(map(word_source_of, addresses))

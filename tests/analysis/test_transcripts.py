@@ -430,8 +430,8 @@ def test_calls_of_a_suite_are_heard_by_one_transcriber_several_at_once(tmp_path:
     ]
     (tmp_path / "0/call.wav").unlink()
     hears = Looping(at_once=4, together=4)
-    asked = [CallToHear(path.parent.parent.name, path, ["A"]) for path in calls]
-    heard = hear_calls(asked, hears, "en", None, lambda text: None)
+    asked = [CallToHear(path.parent.parent.name, path, ["A"], "en") for path in calls]
+    heard = hear_calls(asked, hears, None, lambda text: None)
     assert (hears.most, len(hears.asked), hears.closed) == (4, 4, 1)
     assert sorted(heard.transcripts) == ["1", "2", "3", "4"]
     assert [problem.where for problem in heard.problems] == ["0"]

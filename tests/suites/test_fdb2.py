@@ -19,10 +19,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdbcore.stats.bootstrap import Floats
-from fdbcore.suites.staged.judging import early_means
-from fdbcore.suites.staged.released import published, published_rows
-from fdbcore.suites.staged.replied import dialogue_scores
-from fdbcore.suites.staged.replies import EVENTS, TASK, JudgedEvent, JudgeReply, read_reply
+from fdbcore.suites.staged.document import published, published_rows
+from fdbcore.suites.staged.replies import (
+    EVENTS,
+    TASK,
+    JudgedEvent,
+    JudgeReply,
+    dialogue_scores,
+    early_means,
+    read_reply,
+)
 
 FENCE = "```"
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "fdb_v2" / "judge_reply_Daily.ordering.001.json"

@@ -244,7 +244,7 @@ def test_the_four_files_of_words_of_a_release_are_what_a_judge_reads(
 
 def test_pitch_and_intensity_are_those_of_a_made_sound() -> None:
     pytest.importorskip("parselmouth", reason="needs praat-parselmouth (pip install 'fdbcore[prosody]')")
-    from fdbcore.suites.fdb_v1.features import _as_published, _features, _ours
+    from fdbcore.suites.fdb_v1.figures import _as_published, _features, _ours
 
     at = np.arange(2 * 16_000) / 16_000
     loud, soft = ((gain * np.sin(2 * np.pi * 150 * at)).astype(np.int16) for gain in (8000, 800))

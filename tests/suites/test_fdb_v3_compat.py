@@ -11,10 +11,20 @@ import msgspec
 import pytest
 from oracles import fdb_v3 as oracle
 
-from fdbcore.suites.fdb_v3.compat import measures as compat
-from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
-from fdbcore.suites.fdb_v3.compat.measures import compat_scores, first_response_s, published_values, tool_call_s
-from fdbcore.suites.fdb_v3.terms import MEASURES, PUBLISHED
+from fdbcore.suites.fdb_v3 import compat
+from fdbcore.suites.fdb_v3.compat import (
+    PUBLISHED,
+    AsrWord,
+    LoggedCall,
+    SystemLog,
+    compat_scores,
+    first_response_s,
+    published_values,
+    tool_call_s,
+    user_end_s,
+)
+from fdbcore.suites.fdb_v3.measures import MEASURES
+from fdbcore.suites.fdb_v3.rows import LatencyExtremes
 from fdbcore.suites.fdb_v3.world import FunctionCall
 from fdbcore.types.scorecard import Scale
 
@@ -78,7 +88,7 @@ def test_each_known_defect_is_kept() -> None:
     assert compat.first_response_s(cut_in) == 1.0
     late = compat.pooled_as_published([4.0, 1.0, 2.0, 3.0], PUBLISHED["first_response"])
     assert (late.n, late.value, round(late.sd or 0, 4)) == (4, 2.5, 1.291)
-    assert compat.LatencyExtremes.of("", "x", "first_response", [4.0, 1.0, 2.0, 3.0]).upper_median_s == 3.0
+    assert LatencyExtremes.of("", "x", "first_response", [4.0, 1.0, 2.0, 3.0]).upper_median_s == 3.0
 
 
 def test_early_calls_stay_in_the_mean_and_are_counted() -> None:
@@ -188,9 +198,7 @@ def test_a_thousand_random_logs_score_as_a_plain_script_scores_them() -> None:
             elif wanted["latencies"][name] is None:
                 assert value is None
             else:
-                beside = compat.LatencyExtremes.of(
-                    "", "", name, [each for own in values if (each := own[name]) is not None]
-                )
+                beside = LatencyExtremes.of("", "", name, [each for own in values if (each := own[name]) is not None])
                 told = (n, value, found[name].sd, beside.least_s, beside.most_s, beside.upper_median_s)
                 assert told == pytest.approx(tuple(wanted["latencies"][name].values())), name
         failures = [compat.failure(each) for each in logs]

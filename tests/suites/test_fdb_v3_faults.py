@@ -27,8 +27,8 @@ from helpers.smoke import run, some
 from helpers.v3_items import row_of, value_of
 
 from fdbcore.cli.main import main
+from fdbcore.suites.fdb_v3.compat import PUBLISHED
 from fdbcore.suites.fdb_v3.rehearsed import FAULTS, FILLER, smoke_records
-from fdbcore.suites.fdb_v3.terms import PUBLISHED
 
 pytestmark = [NEEDS_OPENAI, pytest.mark.slow]
 

@@ -21,11 +21,10 @@ from msgspec import to_builtins
 
 from fdbcore.audio.decode import AudioFile
 from fdbcore.cli.main import main
-from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
-from fdbcore.suites.fdb_v3.compat.measures import passes
-from fdbcore.suites.fdb_v3.released.folder import import_folder
-from fdbcore.suites.fdb_v3.released.repairs import repaired
-from fdbcore.suites.fdb_v3.released.results import SystemResult, wanted
+from fdbcore.suites.fdb_v3.cases import SystemResult
+from fdbcore.suites.fdb_v3.compat import LoggedCall, passes, wanted
+from fdbcore.suites.fdb_v3.folder import import_folder
+from fdbcore.suites.fdb_v3.scenarios import repaired
 from fdbcore.suites.schemas import schema
 
 ID = "travel_01"

@@ -19,13 +19,18 @@ from fdbcore.cli.main import main
 from fdbcore.models.account import Vendor
 from fdbcore.registry import judge
 from fdbcore.runs.judge_options import JudgeOptions
-from fdbcore.suites.fdb_v3.cases import V3Case
-from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog
-from fdbcore.suites.fdb_v3.compat.measures import argument_accuracy, compat_scores, passes
+from fdbcore.suites.fdb_v3.card import judging_details
+from fdbcore.suites.fdb_v3.cases import GivenVerdict, SaidPart, V3Case
+from fdbcore.suites.fdb_v3.compat import (
+    AsrWord,
+    LoggedCall,
+    SystemLog,
+    argument_accuracy,
+    compat_scores,
+    passes,
+    wanted,
+)
 from fdbcore.suites.fdb_v3.judging.judge import JudgedCases, judge_cases
-from fdbcore.suites.fdb_v3.judging.verdicts import GivenVerdict, SaidPart
-from fdbcore.suites.fdb_v3.released.results import wanted
-from fdbcore.suites.fdb_v3.views import judging_details
 
 pytestmark = NEEDS_OPENAI
 

@@ -11,11 +11,11 @@ import pytest
 from helpers.v3_items import record_of
 from oracles import fdb_v3_ours as oracle
 
+from fdbcore.suites.fdb_v3.calls import FAILURES
 from fdbcore.suites.fdb_v3.cases import V3Case
-from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog
-from fdbcore.suites.fdb_v3.ours.measures import failure, figures
+from fdbcore.suites.fdb_v3.compat import AsrWord, LoggedCall, SystemLog
+from fdbcore.suites.fdb_v3.measures import MEASURES, figures
 from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry
-from fdbcore.suites.fdb_v3.terms import FAILURES, MEASURES
 
 USER_END = 1000
 
@@ -246,8 +246,8 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str | None]] = {
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_each_class_of_failure_by_example(name: str) -> None:
     example, kind = EXAMPLES[name]
-    assert failure(typed(example)) == kind
-    assert figures(typed(example))["passed"] == (kind is None)
+    assert figures(typed(example)).failure == kind
+    assert figures(typed(example)).values["passed"] == (kind is None)
     assert oracle.report(example)[1] == kind
 
 
@@ -256,7 +256,7 @@ def test_every_class_has_an_example() -> None:
 
 
 def values(name: str, *measures: str) -> list[float | None]:
-    found = figures(typed(EXAMPLES[name][0]))
+    found = figures(typed(EXAMPLES[name][0])).values
     return [found[measure] for measure in measures]
 
 
@@ -283,12 +283,12 @@ def test_order_and_needs() -> None:
 
 def test_an_optional_call_never_takes_what_a_required_one_needs() -> None:
     both = record({**TRACK, "optional": True}, TRACK, calls=[call("track_order", order_id="A1")])
-    assert failure(typed(both)) is None
+    assert figures(typed(both)).failure is None
     chained = record(
         {**TRACK, "optional": True}, SEARCH, CHAINED, calls=[SEARCHED, call("add_to_cart", product_id="PROD1")]
     )
     chained["label"][2] = expect("add_to_cart", product_id="$RESULT_1.products[0].product_id")
-    assert failure(typed(chained)) is None
+    assert figures(typed(chained)).failure is None
 
 
 def test_the_latency_in_its_parts() -> None:
@@ -299,7 +299,7 @@ def test_the_latency_in_its_parts() -> None:
         call("add_to_cart", 1300, took=20, product_id="PROD1"),
     ]
     case = typed(record(SEARCH, calls=calls, speech=[[1080, 1150], [1350, 1500]], key=14.0))
-    found = figures(case)
+    found = figures(case).values
     times = {name: found[name] for name, measure in MEASURES.items() if measure.unit == "ms"}
     assert times == {
         "first_sound_ms": 800, "first_call_ms": 1000, "calls_ms": 2200, "world_ms": 1200, "between_calls_ms": 1000,
@@ -308,7 +308,7 @@ def test_the_latency_in_its_parts() -> None:
 
 
 def test_without_the_end_of_the_user_nothing_is_measured_from_it() -> None:
-    found = figures(typed(record(TRACK, calls=[call("track_order", order_id="A1")], end=None, key=14.0)))
+    found = figures(typed(record(TRACK, calls=[call("track_order", order_id="A1")], end=None, key=14.0))).values
     unknown = {name for name, value in found.items() if value is None}
     assert {"preemptive", "preemptive_wrong", "interrupted", "answered", "first_sound_ms", "key_ms"} < unknown
     assert (found["passed"], found["calls_ms"], found["result_to_key_ms"]) == (1, 500, 2500)
@@ -324,22 +324,22 @@ def test_filler_by_words_and_by_time() -> None:
     ]
     case = typed(record(TRACK, calls=[], words=words, filler=2))
     case.log = SystemLog((), (), "", (), None, filler="one moment")
-    found = figures(case)
+    found = figures(case).values
     assert found["filler_words"] == 0.4
     assert found["filler_time"] == pytest.approx(1.5 / 2.4)
     case.log = SystemLog((), (), "", (), None, filler="")
-    assert (figures(case)["filler_words"], figures(case)["filler_time"]) == (0, 0)
+    assert (figures(case).values["filler_words"], figures(case).values["filler_time"]) == (0, 0)
     case.log = SystemLog((), (), "", (), None)
-    assert figures(case)["filler_words"] is None
+    assert figures(case).values["filler_words"] is None
 
 
 def test_what_a_judge_takes_for_right_is_right() -> None:
     case = typed(record(TRACK, {**SEARCH, "optional": True}, calls=[call("track_order", order_id="order A1")]))
     expected, made = (ExpectedCallEntry("track_order", {"order_id": "A1"}),), (LoggedCall("track_order", {}, 11.0),)
     log = SystemLog(expected, made, "", (), None, arguments_right=(True,))
-    assert (failure(case), failure(case, log=log)) == ("wrong_argument", None)
+    assert (figures(case).failure, figures(case, log=log).failure) == ("wrong_argument", None)
     refused = SystemLog(expected, made, "", (), None, arguments_right=(None,))
-    assert failure(case, log=refused) == "wrong_argument"
+    assert figures(case, log=refused).failure == "wrong_argument"
 
 
 def random_record(draw: random.Random) -> dict[str, Any]:
@@ -431,7 +431,7 @@ def random_record(draw: random.Random) -> dict[str, Any]:
 )
 def test_numbers_are_compared_as_numbers_and_names_as_texts(expected: object, made: object, is_right: bool) -> None:
     calls = [call("track_order", order_id=made)]
-    found = figures(typed(record(expect("track_order", order_id=expected), calls=calls)))
+    found = figures(typed(record(expect("track_order", order_id=expected), calls=calls))).values
     assert found["arguments"] == is_right
 
 
@@ -441,11 +441,11 @@ def test_a_thousand_random_logs_score_as_a_plain_script_scores_them() -> None:
         each = random_record(draw)
         wanted, kind = oracle.report(copy.deepcopy(each))
         case = typed(each)
-        found = figures(case)
+        found = figures(case).values
         for name in MEASURES:
             value = wanted.get(name)
             assert found[name] == (None if value is None else pytest.approx(float(value))), (name, each)
-        assert failure(case) == kind, each
+        assert figures(case).failure == kind, each
         kinds[kind] += 1
     assert {*kinds} == {None, *FAILURES}
     assert min(kinds.values()) >= 5

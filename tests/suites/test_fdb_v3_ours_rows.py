@@ -17,7 +17,8 @@ from fdbcore.results.comparing import every_two, gated_differences, gated_p
 from fdbcore.results.passing import passes_of
 from fdbcore.results.pooling import ScoredItem, rows_of
 from fdbcore.stats.shares import wilson_by_cluster
-from fdbcore.suites.fdb_v3.terms import COMPARED, MEASURES, SLICES
+from fdbcore.suites.fdb_v3.measures import COMPARED, MEASURES
+from fdbcore.suites.fdb_v3.rows import SLICES
 from fdbcore.types.scorecard import Difference, Passes, ScoreRow
 
 STUDIES = 150

@@ -14,8 +14,8 @@ from helpers.v3_items import item
 from scipy.stats import spearmanr
 
 from fdbcore.cli.main import main
-from fdbcore.suites.fdb_v3.people import PEOPLE, played_by, rank_notes, ranks_of
-from fdbcore.suites.fdb_v3.playing import side_a
+from fdbcore.suites.fdb_v3.playing import played_by, side_a
+from fdbcore.suites.fdb_v3.rows import PEOPLE, rank_notes, ranks_of
 from fdbcore.suites.fdb_v3.scenarios import SMOKE
 
 

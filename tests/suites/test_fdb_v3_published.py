@@ -10,11 +10,9 @@ from click.testing import CliRunner
 from helpers.released_folder import release, result
 
 from fdbcore.cli.main import main
-from fdbcore.suites.fdb_v3.compat import measures as compat
-from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog
-from fdbcore.suites.fdb_v3.compat.measures import compat_scores
-from fdbcore.suites.fdb_v3.published import published
-from fdbcore.suites.fdb_v3.terms import PUBLISHED
+from fdbcore.suites.fdb_v3 import compat
+from fdbcore.suites.fdb_v3.compat import PUBLISHED, AsrWord, LoggedCall, SystemLog, compat_scores
+from fdbcore.suites.fdb_v3.rows import published
 from fdbcore.suites.fdb_v3.world import FunctionCall
 
 COUNTS = {

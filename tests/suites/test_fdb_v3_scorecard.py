@@ -8,8 +8,8 @@ import pytest
 from helpers.released_folder import call, recording, result, scored
 from helpers.v3_items import row_of, value_of
 
+from fdbcore.suites.fdb_v3.calls import FAILURES
 from fdbcore.suites.fdb_v3.suite import SUITE
-from fdbcore.suites.fdb_v3.terms import FAILURES
 
 N = 12
 PAYS = [call("modify_autopay", bill_type="power", source_account=each) for each in ("checking", "savings")]

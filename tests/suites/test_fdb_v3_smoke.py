@@ -22,7 +22,7 @@ from fdbcore.cli.main import main
 from fdbcore.registry import world
 from fdbcore.runtime.json_values import resolved
 from fdbcore.sources.clips import read_clip
-from fdbcore.suites.fdb_v3.compat.logs import AsrWord, user_end_s
+from fdbcore.suites.fdb_v3.compat import AsrWord, user_end_s
 from fdbcore.suites.fdb_v3.scenarios import FOLDER, SMOKE, Difficulty, Disfluency, Domain
 from fdbcore.suites.fdb_v3.world import FunctionCall, outcome, state_differences
 from fdbcore.suites.schemas import schema

@@ -22,8 +22,8 @@ from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import world
-from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
-from fdbcore.suites.fdb_v3.released.results import SystemResult
+from fdbcore.suites.fdb_v3.cases import SystemResult
+from fdbcore.suites.fdb_v3.compat import LoggedCall
 from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry
 from fdbcore.suites.fdb_v3.world import FunctionCall, outcome, state_differences
 from fdbcore.types import SAMPLE_RATE_HZ

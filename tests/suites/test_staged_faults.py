@@ -16,7 +16,7 @@ from helpers.score_rows import rows, value
 
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.suites.staged.cases import BY_CHANCE
-from fdbcore.suites.staged.scales import SCALES
+from fdbcore.suites.staged.rows import SCALES
 
 pytestmark = pytest.mark.skipif(
     why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"

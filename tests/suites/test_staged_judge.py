@@ -40,15 +40,15 @@ from fdbcore.models.account import Vendor
 from fdbcore.models.model_table import stated_prices
 from fdbcore.protocols import Judge, Transcriber
 from fdbcore.registry import judge
-from fdbcore.runs.asking import JUDGED, MOST_FAILURES, Desk
+from fdbcore.runs.asking import JUDGED, MOST_FAILURES
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.judging import DialogueMarks, quotes
-from fdbcore.suites.staged.marking import MarkedDialogues, judged_dialogue, mark_all, requests_of
+from fdbcore.suites.staged.hearing import judged_dialogue
+from fdbcore.suites.staged.judging import DialogueMarks, MarkedDialogues, Setup, mark_all, quotes, requests_of
 from fdbcore.suites.staged.rows import Group, rows_of
 from fdbcore.suites.staged.scenarios import builtin_families
-from fdbcore.suites.staged.variants import Setup
+from fdbcore.suites.staged.users import families_of
 from fdbcore.types.words import TimedWord
 
 pytestmark = [NEEDS_OPENAI, NEEDS_GEMINI]
@@ -131,13 +131,13 @@ def judged_of(
     family: str = "none",
     hears: Transcriber | None = None,
     repeats: int = 1,
-    desk: Desk | None = None,
+    limit_usd: float | None = None,
 ) -> tuple[list[DialogueMarks], MarkedDialogues]:
     case = StagedCase(str(dialogue), "s", 1, "x", family, "", "slow", "en", [])
     heard = {each.transcript.side: each.transcript for each in transcribe(Reading(dialogue), hears or Heard())}
     setups = [Setup("words", each, 0) for each in judges]
-    planned = requests_of([case], {"words": {dialogue: heard}}, setups, repeats)
-    found = mark_all(planned, repeats, desk or Desk(), 4, lambda text: None)
+    planned = requests_of([case], {"words": {dialogue: heard}}, setups, {dialogue.parent: families_of(dialogue.parent)})
+    found = mark_all(planned, JudgeOptions(judges, repeats, limit_usd), 4, lambda text: None)
     return [found.by_setup[setup][dialogue] for setup in setups], found
 
 
@@ -386,7 +386,7 @@ def test_a_limit_of_cost_stops_in_good_order_and_another_scoring_goes_on(
     monkeypatch.setattr(Vendor, "owns", lambda self, url: True)  # so that the table's price is taken
     with FakeOpenAI(lambda asked: Says(marks(asked), tokens_in=400_000, tokens_out=0)) as server:
         asks = [judge(server.address_of("openai:gpt-4o"))]  # 1 USD a request
-        (found,), made = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
+        (found,), made = judged_of(dialogue, asks, repeats=6, limit_usd=3.5)
         assert (len(server.asked), made.spent["requests"], round(made.spent["usd"], 9), made.spent["unpriced"]) == (
             3,
             3,
@@ -396,7 +396,7 @@ def test_a_limit_of_cost_stops_in_good_order_and_another_scoring_goes_on(
         assert made.told == "questions to judges: 3 asked now, 0 answered before"
         assert found.partly == [("3 of 6 answers", "events: not asked: 3.00 USD spent of --max-cost 3.5")]
         assert found.values()["turn_taking"] == 4.0
-        (found,), made = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
+        (found,), made = judged_of(dialogue, asks, repeats=6, limit_usd=3.5)
         assert (len(server.asked), found.unscored, round(made.spent["usd"], 9)) == (6, [], 6.0)
         assert made.told == "questions to judges: 3 asked now, 3 answered before"
     with FakeOpenAI(marks) as server:
@@ -420,7 +420,7 @@ def test_a_judge_keeps_a_limit_by_a_price_that_the_user_states(
         stated_prices(tmp_path / "mine.toml"),
     ):
         assert JudgeOptions.of(options).limit_usd == 3.5
-        _, made = judged_of(dialogue, [judge(server.address_of("openai:mine"))], repeats=6, desk=Desk(3.5))
+        _, made = judged_of(dialogue, [judge(server.address_of("openai:mine"))], repeats=6, limit_usd=3.5)
     assert (len(server.asked), round(made.spent["usd"], 9), made.spent["unpriced"]) == (3, 3.0, 0)
 
 
@@ -470,7 +470,7 @@ def test_refused_and_cut_answers_count_against_the_limit_of_cost(
     monkeypatch.setattr(Vendor, "owns", lambda self, url: True)  # so that the table's price is taken
     with FakeOpenAI(lambda asked: fault) as server:
         asks = [judge(server.address_of("openai:gpt-4o"))]  # 1 USD a request
-        _, made = judged_of(dialogue, asks, repeats=6, desk=Desk(3.5))
+        _, made = judged_of(dialogue, asks, repeats=6, limit_usd=3.5)
     assert (len(server.asked), made.spent["requests"], round(made.spent["usd"], 9)) == (3, 3, 3.0)
 
 

@@ -23,7 +23,7 @@ from benchmarks.voices.clips import Phrase, phrases_of
 from benchmarks.voices.packages import TUNING, fetched
 from benchmarks.voices.speech import RATE_HZ
 from fdbcore.models.packaged import packaged, why_not
-from fdbcore.suites.staged.scales import SCALES
+from fdbcore.suites.staged.rows import SCALES
 from fdbcore.types import TICKS_PER_S
 
 pytestmark = pytest.mark.skipif(

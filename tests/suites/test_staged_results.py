@@ -30,8 +30,7 @@ from fdbcore.suites.staged.document import document
 from fdbcore.suites.staged.examined import EXAMINER_NOTE
 from fdbcore.suites.staged.goals import GoalResult
 from fdbcore.suites.staged.judging import DialogueMarks
-from fdbcore.suites.staged.rows import RULE, passes, rule_of
-from fdbcore.suites.staged.scales import SCALES
+from fdbcore.suites.staged.rows import RULE, SCALES, passes, rule_of
 from fdbcore.types.scorecard import DETECTABLE
 
 MEASURES = [scale.id for scale in SCALES]

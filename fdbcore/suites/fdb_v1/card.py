@@ -30,10 +30,10 @@ from fdbcore.report import (
 )
 from fdbcore.report import TERMS as GLOSSARY
 from fdbcore.results import scorecard
+from fdbcore.suites.fdb_v1.calls import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version, conditions_of
 from fdbcore.suites.fdb_v1.judging import REASONS, TOLD
 from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, HEARD, MEASURES
 from fdbcore.suites.fdb_v1.over_samples import V1PairedTest, V1Range
-from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version, conditions_of
 from fdbcore.suites.fdb_v1.scoring import V1Document, V1Item
 from fdbcore.types import TurnSettings
 from fdbcore.types.scorecard import DETECTABLE, Scale, Scorecard, ScoredCase, ScoreRow, SuiteViews

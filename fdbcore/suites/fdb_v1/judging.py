@@ -1,36 +1,148 @@
-"""What a judge is asked: how a reply fits an interruption (v1), and what the system did after an overlap (v1.5), by the
-published rule and by its corrected twin.
+"""Who hears samples and who judges them, and what they would be asked: how a reply fits an interruption (v1), and what
+the system did after an overlap (v1.5), by the published rule and by its corrected twin.
 
-The rubrics are in our own words (data/rubrics.toml). An answer that cannot be used is asked again, and is then missing,
-never a zero.
+Words are those that lie beside released outputs, and those of recognisers that the user names. The rubrics are in our
+own words (data/rubrics.toml). An answer that cannot be used is asked again, and is then missing, never a zero.
 """
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from msgspec import Meta, Struct
 
+from fdbcore.analysis import CallToHear, hear_calls
+from fdbcore.errors import FdbError, SettingsError, told_as
+from fdbcore.measures import Reading, Segment
 from fdbcore.protocols import Judge
 from fdbcore.protocols.suite import Show
-from fdbcore.runs import JUDGED, Desk, JudgeOptions, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
+from fdbcore.recording import read_json
+from fdbcore.registry import vad
+from fdbcore.report import counted
+from fdbcore.runs import JUDGED, JudgeOptions, JudgeQuestion, JudgeRequest, KeptAnswers, expected_use, expected_words
+from fdbcore.runtime import redacted
+from fdbcore.sources import WordSource, word_sources_of
 from fdbcore.stats import agreement
-from fdbcore.suites.fdb_v1.calls import HeardSample, by_clean
+from fdbcore.suites.fdb_v1.calls import INTERRUPTION, V1, HeardSample, Version, by_clean, compared_s, heard_samples
 from fdbcore.suites.fdb_v1.figures import Figures
-from fdbcore.suites.fdb_v1.hearing import Said, lines
 from fdbcore.suites.fdb_v1.measures import BEHAVIOURS, OUR_BEHAVIOURS
-from fdbcore.suites.fdb_v1.samples import INTERRUPTION, V1, Version
-from fdbcore.types import Problem, Rubric, object_schema
+from fdbcore.types import SIDES, Problem, Rubric, Side, object_schema
 from fdbcore.types.scorecard import Figure
+from fdbcore.types.usage import ExpectedUse, Unit
 
 if TYPE_CHECKING:
     from fdbcore.analysis import JudgingSpent
+
+RELEASED: Final = "output.json"
+"""How the words beside released outputs are called; those of the user are in input.json, of clean ones in clean_*."""
+LANGUAGE: Final = "en"
+BEYOND_S: Final = 0.5
+"""So far before or after the audio a recogniser may place a word; further off, its time is of something else."""
+PAUSE_S: Final = 0.5
+"""A longer pause between words begins a new line of what a judge reads."""
+
+
+class SpokenWord(NamedTuple):
+    """A word with its start and end in s."""
+
+    text: str
+    start_s: float
+    end_s: float
+
+
+Said: TypeAlias = Mapping[Side, Sequence[SpokenWord]]
+"""The words of the sides that are known."""
+
+
+def times(words: Sequence[SpokenWord]) -> list[Segment]:
+    """The start and end of each word."""
+    return [(word.start_s, word.end_s) for word in words]
+
+
+def released_words(cases: Sequence[HeardSample]) -> tuple[dict[Path, Said], list[Problem]]:
+    """The words as they lie beside the audio, by recording, where the system's do; and those with unusable times."""
+    spoken = []
+    for case in cases:
+        reading = Reading(case.path)
+        for side, name in zip(SIDES, ("input.json", RELEASED), strict=True):
+            words, untimed = reading.spoken(side), reading.untimed_words(side)
+            if words is not None or untimed:
+                spoken.append((case, side, name, [SpokenWord(*word) for word in words or ()], untimed))
+    found, problems = _usable(spoken)
+    return {path: said for path, said in found.items() if "B" in said}, problems
+
+
+def hear(
+    cases: Sequence[HeardSample], source: WordSource, sides: Sequence[Side], jobs: int | None, show: Show
+) -> tuple[dict[Path, Said], list[Problem]]:
+    """The words of the samples by a recogniser, by recording, and why some have none; stored ones are used again.
+
+    SettingsError if it gives no words with times.
+    """
+    heard = hear_calls(calls_to_hear(cases, sides), source, jobs, show, "samples")
+    spoken = []
+    for case in cases:
+        for made in heard.transcripts.get(str(case.path), ()):
+            words = [SpokenWord(word.text, word.start_ms / 1000, word.end_ms / 1000) for word in made.words]
+            spoken.append((case, made.side, f"{source.name}, {made.side}", words, made.untimed))
+    found, problems = _usable(spoken)
+    return found, [*heard.problems, *problems]
+
+
+def calls_to_hear(cases: Sequence[HeardSample], sides: Sequence[Side]) -> list[CallToHear]:
+    """These sides of the samples."""
+    return [CallToHear(str(case.path), case.path, sides, LANGUAGE) for case in cases]
+
+
+def _usable(
+    spoken: Iterable[tuple[HeardSample, Side, str, Sequence[SpokenWord], int]],
+) -> tuple[dict[Path, Said], list[Problem]]:
+    """The words that the rules read, by recording and side, and what is wrong with others; a side of which all are
+    wrong is left out.
+
+    spoken: a sample, its side, what its words are called, those with times, and how many have none.
+    """
+    found: dict[Path, dict[Side, list[SpokenWord]]] = {}
+    problems = []
+    for case, side, name, words, untimed in spoken:
+        reading = Reading(case.path)
+        length_s = reading.length_s(side)
+        timed = [word for word in words if word.start_s >= -BEYOND_S and word.end_s <= length_s + BEYOND_S]
+        n, bad = len(words) + untimed, len(words) + untimed - len(timed)
+        if bad:
+            why = f"expected words with times in s, within {length_s:.1f} s: {bad} of {n} have none such, left out"
+            problems.append(Problem(str(case.path), f"{name}: {why}"))
+        if not bad or timed:
+            kept = [word for word in timed if word.start_s < compared_s(reading)]
+            found.setdefault(case.path, {})[side] = kept
+    return dict(found), problems
+
+
+def lines(words: Sequence[SpokenWord]) -> list[dict[str, float | str]]:
+    """Words as a judge reads them: stretches without a longer pause, with their times."""
+    found: list[list[SpokenWord]] = []
+    for word in words:
+        if not found or word.start_s - found[-1][-1].end_s > PAUSE_S:
+            found.append([])
+        found[-1].append(word)
+    return [
+        {
+            "from_s": round(line[0].start_s, 2),
+            "to_s": round(line[-1].end_s, 2),
+            "words": " ".join(word.text for word in line),
+        }
+        for line in found
+    ]
+
 
 ANSWERS: Final[Mapping[str, Sequence[int | str]]] = {
     "rating": range(6),
@@ -114,7 +226,7 @@ def evidence_of(
 
 
 def judge_all(
-    version: Version, evidence: Mapping[Path, Evidence], options: JudgeOptions, jobs: int, show: Show
+    version: Version, evidence: Mapping[Path, Evidence], options: JudgeOptions, jobs: int | None, show: Show
 ) -> tuple[Mapping[str, Marks], JudgingSpent, list[Problem], str]:
     """The marks of each of `raters_of` (of several repeats the median rating, or the most frequent behaviour), what
     judging took, why marks are missing, and what was asked now, in words.
@@ -128,24 +240,21 @@ def judge_all(
     asked = [
         (rater, path, name) for rater in raters for path in evidence if path not in silent for name in RUBRICS[version]
     ]
-    requests = []
+    questions = []
     for rater, path, name in asked:
         judge, wording = raters[rater]
         question = JudgeQuestion(rubric_of(name, wording), evidence[path], partial(_check, name))
-        requests += [JudgeRequest(kept[path], judge, question, repeat) for repeat in range(options.repeats)]
-    desk = Desk(options.limit_usd)
-    once = ask_each_once(requests, desk, jobs, show)
-    answers = iter(once.answers)
+        questions.append(JudgeRequest(kept[path], judge, question))
+    answered = options.ask(questions, jobs, show)
     found = {rater: {path: dict(SILENT) if path in silent else {} for path in evidence} for rater in raters}
     problems = []
-    for rater, path, name in asked:
-        given = [next(answers) for _ in range(options.repeats)]
+    for (rater, path, name), given in zip(asked, answered.answers, strict=True):
         if marks := [each.marks for each in given if each.marks is not None]:
             chosen = _middle(name, marks)
             found[rater][path] |= {name: chosen[name], REASONS[name]: chosen.get("reason", "")}
         else:
             problems.append(Problem(str(path), f"not judged by {rater} ({name}): {given[0].reason}"))
-    return found, spent_on(requests, options.repeats, desk.stopped), problems, once.told
+    return found, answered.spent, problems, answered.told
 
 
 def _middle(name: str, marks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -182,3 +291,76 @@ def figures_of(marks: Mapping[str, Any], took_over: bool) -> Figures:
     if "did" in marks:
         found |= {name: [float(marks["did"] == name)] for name in OUR_BEHAVIOURS}
     return found
+
+
+TOKENS_IN: Final = {"fdb-v1": 400, "fdb-v1.5": 900}
+"""About what a judge reads for a sample: the rubric, and the words of one side, or of both twice."""
+TOKENS_OUT: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringWith:
+    """Who hears, by name; which other detectors; who judges; the backchannels of people by sample, and their file; the
+    command of a quality; whether the published table is shown.
+    """
+
+    sources: Mapping[str, WordSource]
+    detectors: Sequence[str]
+    judging: JudgeOptions
+    human: Mapping[str, Sequence[float]]
+    human_file: str | None
+    utmos: str | None
+    published: bool
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """By the options of the suite. SettingsError for what is unknown, or cannot be used."""
+        addresses = list(dict.fromkeys(options["transcriber"]))
+        sources = dict(zip(map(redacted, addresses), word_sources_of(addresses), strict=True))
+        detectors = list(dict.fromkeys(options["detector"]))
+        with told_as("--detector", "vad"):
+            for name in detectors:
+                vad(name)
+        judges, file = JudgeOptions.of(options), options.get("human")
+        human, human_file = ({}, None) if file is None else (_human(file), str(file))
+        utmos, published = options.get("utmos"), bool(options.get("published"))
+        return cls(sources, detectors, judges, human, human_file, utmos, published)
+
+    def sides(self, version: Version) -> Sequence[Side]:
+        """The sides whose words are wanted: of v1.5 a judge reads both."""
+        return SIDES if version != V1 and self.judging.judges else ("B",)
+
+
+def _human(file: Path) -> dict[str, list[float]]:
+    """The histograms of people by the id of the sample. SettingsError if the file is of another form."""
+    try:
+        found = {str(name): [float(count) for count in counts] for name, counts in read_json(file).items()}
+    except (FdbError, AttributeError, TypeError, ValueError) as error:
+        raise SettingsError(f"--human {file}: expected JSON of the form {{ID: [COUNT, ...]}}, got {error}") from None
+    for name, counts in found.items():
+        if len(counts) < 2 or not all(0 <= count < math.inf for count in counts):
+            got = ", ".join(f"{count:g}" for count in counts[:5]) or "none"
+            raise SettingsError(f"--human {file}: {name}: expected two counts or more, none below 0; got {got}")
+    return found
+
+
+def expected(version: Version, paths: Sequence[Path], options: Mapping[str, Any], show: Show) -> Iterator[ExpectedUse]:
+    """What `score` would ask with these arguments; of the judge at most so much, as if nothing were answered yet.
+
+    Outputs that exist are read into a temporary folder. Errors as of `score`.
+    """
+    scoring = ScoringWith.of(options)
+    if not scoring.sources and not scoring.judging.judges:
+        return
+    with TemporaryDirectory(prefix="fdbcore-expected-") as folder:
+        cases, _ = heard_samples(version, paths, Path(folder), show)
+        for source in scoring.sources.values():
+            yield expected_words(calls_to_hear(cases, scoring.sides(version)), source, "sample")[0]
+        samples = [case.sample for case in cases]
+        judged = sum(each.task == INTERRUPTION if version == V1 else not each.is_clean for each in samples)
+        for judge in scoring.judging.judges:
+            questions = len(RUBRICS[version]) * sum(each is judge for each, _ in raters_of(scoring.judging).values())
+            n = judged * questions * scoring.judging.repeats
+            counts: dict[Unit, float] = {"text_in_tokens": n * TOKENS_IN[version], "text_out_tokens": n * TOKENS_OUT}
+            name = f"{judge.name} ({counted(questions, 'question')} a sample)"
+            yield expected_use(name, "question", n, n, counts, judge.services())

@@ -20,11 +20,9 @@ from msgspec.structs import asdict, replace
 
 from fdbcore.results import Clustered, ScoredItem, by_system, pooled
 from fdbcore.stats import Estimate, bootstrap_columns, holm, sign_flip_p
-from fdbcore.suites.fdb_v1.calls import HeardSample, by_clean
-from fdbcore.suites.fdb_v1.features import NO_SOUND, Sound
-from fdbcore.suites.fdb_v1.figures import Figures
+from fdbcore.suites.fdb_v1.calls import HeardSample, Version, by_clean, conditions_of
+from fdbcore.suites.fdb_v1.figures import NO_SOUND, Figures, Sound
 from fdbcore.suites.fdb_v1.measures import MEASURES, TESTED
-from fdbcore.suites.fdb_v1.samples import Version, conditions_of
 from fdbcore.types.scorecard import Interval, ScoreRow
 
 RangeBy: TypeAlias = Literal["transcriber", "detector", "judge"]

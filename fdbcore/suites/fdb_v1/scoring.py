@@ -19,29 +19,29 @@ from fdbcore.results import PooledWith, Scores, differences, every_two, problem_
 from fdbcore.session import detect_turns
 from fdbcore.sources import settings_of
 from fdbcore.suites.fdb_v1 import judging, over_samples
-from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s, heard_samples, problem_of
-from fdbcore.suites.fdb_v1.features import NO_SOUND, Sound, lacking, rates, sound_of
+from fdbcore.suites.fdb_v1.calls import BACKCHANNEL, V1, HeardSample, Version, compared_s, heard_samples, problem_of
 from fdbcore.suites.fdb_v1.figures import (
+    NO_SOUND,
     Figures,
     Hearings,
+    Sound,
     excluded_pauses,
+    lacking,
     of_activity,
     of_backchannels,
     of_overlaps,
     of_words,
+    rates,
+    sound_of,
     tenths,
 )
-from fdbcore.suites.fdb_v1.hearing import RELEASED, Said, hear, released_words, times
-from fdbcore.suites.fdb_v1.judging import V1Agreement
+from fdbcore.suites.fdb_v1.judging import RELEASED, Said, ScoringWith, V1Agreement, hear, released_words, times
 from fdbcore.suites.fdb_v1.measures import AT_16_KHZ, MEASURES
-from fdbcore.suites.fdb_v1.options import ScoringWith
 from fdbcore.suites.fdb_v1.over_samples import RangeBy
-from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, V1, Version
 from fdbcore.types import SIDES, TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
 
 Known = TypeVar("Known")
-DEFAULT_REQUESTS: Final = 4
 ONLY_ECHO: Final = (
     "all that was heard of the system is echo of the user: unscored by our measures; "
     "those as published count it as speech"
@@ -144,7 +144,7 @@ def score(
     work = _Scoring(version, given, problems, show)
     work.look(cases)
     work.take_words(jobs)
-    told = work.judge(jobs or DEFAULT_REQUESTS)
+    told = work.judge(jobs)
     if version != V1:
         work.compare_sound()
     work.detect()
@@ -222,7 +222,7 @@ class _Scoring:
                 f"{unheard} samples have no words by {next(iter(words))}: measures by words leave them out"
             )
 
-    def judge(self, jobs: int) -> list[str]:
+    def judge(self, jobs: int | None) -> list[str]:
         """The marks of judges; what was asked, in lines."""
         if not self.given.judging.judges:
             what = "rating of replies to interruptions" if self.version == V1 else "behaviour after the overlap"

@@ -14,7 +14,7 @@ from fdbcore.types.scorecard import Scorecard, Scored
 from fdbcore.types.usage import ExpectedUse
 
 if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v1.samples import Version
+    from fdbcore.suites.fdb_v1.calls import Version
 
 TRANSCRIBER: Final = Option(
     "--transcriber",
@@ -64,13 +64,13 @@ class RecordedUsers(Suite):
         self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Show
     ) -> Sequence[ExpectedUse]:
         """Of transcribers, then of judges."""
-        from fdbcore.suites.fdb_v1.options import expected
+        from fdbcore.suites.fdb_v1.judging import expected
 
         return list(expected(self._version, paths, options, show))
 
     def asked(self, options: Mapping[str, Any], paths: Sequence[Path] = ()) -> Sequence[UsesServers]:
         """The transcribers and the judges."""
-        from fdbcore.suites.fdb_v1.options import ScoringWith
+        from fdbcore.suites.fdb_v1.judging import ScoringWith
 
         scoring = ScoringWith.of(options)
         return [*scoring.sources.values(), *scoring.judging.judges]

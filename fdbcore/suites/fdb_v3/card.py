@@ -1,23 +1,45 @@
-"""Turns a scores document of recorded scenarios into a scorecard, with what the scores come to in sentences."""
+"""Turns a scores document of recorded scenarios into a scorecard, with what the scores come to in sentences; and what
+stands beside it: known defects, how far judges agree, case studies, and each recording.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Final
 
 from fdbcore.recording import converted
-from fdbcore.report import counted, first_of, number_text, verdicts
+from fdbcore.report import (
+    NONE,
+    Cell,
+    cells_table,
+    counted,
+    filled,
+    first_of,
+    interval_text,
+    judging_took,
+    number_text,
+    render,
+    static,
+    verdicts,
+)
+from fdbcore.report.svg import text as svg
 from fdbcore.results import scorecard
 from fdbcore.stats import pairs_needed
-from fdbcore.suites.fdb_v3.document import V3Item, V3Scores
-from fdbcore.suites.fdb_v3.people import rank_notes
+from fdbcore.suites.fdb_v3.calls import FAILURES
+from fdbcore.suites.fdb_v3.compat import PUBLISHED
+from fdbcore.suites.fdb_v3.document import V3Call, V3Item, V3Scores
+from fdbcore.suites.fdb_v3.judging.agreement import PassedBy
+from fdbcore.suites.fdb_v3.judging.judge import V3Judging
+from fdbcore.suites.fdb_v3.measures import MEASURES
 from fdbcore.suites.fdb_v3.playing import V3Played
-from fdbcore.suites.fdb_v3.published import CONDITION
-from fdbcore.suites.fdb_v3.scenarios import DataCard
-from fdbcore.suites.fdb_v3.terms import FAILURES, MEASURES, PUBLISHED, SCALES
-from fdbcore.suites.fdb_v3.views import V3Views
-from fdbcore.types.scorecard import Figure, Scorecard, ScoredCase, ScoreRow
+from fdbcore.suites.fdb_v3.rows import CONDITION, SCALES, CaseStudy, rank_notes
+from fdbcore.suites.fdb_v3.scenarios import DataCard, ExpectedCallEntry
+from fdbcore.types import TICKS_PER_S
+from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
+from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoredCase, ScoreRow, SuiteViews
 
 TEST: Final = (
     "Differences are paired, on the recordings that both systems have. Shares have Newcombe's interval of two of "
@@ -180,3 +202,239 @@ def _trials(condition: str, found: V3Scores) -> Iterator[str]:
 def _shown(figure: Figure) -> str:
     interval = "" if figure.ci95 is None else " [{:.2f}, {:.2f}]".format(*figure.ci95)
     return f"{number_text(figure.value)}{interval}"
+
+
+PACKAGE: Final = "fdbcore.suites.fdb_v3"
+LEGEND: Final = (
+    "agree: share of verdicts that are alike; kappa: Cohen's; brackets: 95 %, over scenarios. Arguments are compared "
+    "of each pair of calls, by the released labels."
+)
+
+LEFT: Final = 64
+WIDTH: Final = 760
+ROW: Final = 22
+BAR: Final = 14
+AFTER_S: Final = 2.0
+"""The axis ends so long after the last that happened: most of a recording is room tone."""
+STEPS_S: Final = (1, 2, 5, 10, 20, 60, 300)
+MOST_TICKS: Final = 12
+LEAST_BAR: Final = 3.0
+TICK_ROOM: Final = 14
+"""A label of the axis that is nearer to the right edge would be cut."""
+CHARACTER: Final = 6.4
+"""About the width of a character of a call's name."""
+
+
+class V3Views(SuiteViews):
+    """Known defects of the published measures, how far judges agree, the paper's case studies; recordings drawn."""
+
+    def __init__(self, found: V3Scores) -> None:
+        self._found = found
+
+    def details(self, width: int) -> Sequence[Sequence[str]]:
+        """Defects, judges, and case studies."""
+        shown = {name for row in self._found.rows for name in row.measures}
+        own = [scale for scale in PUBLISHED.values() if scale.id in shown]
+        blocks = [["as published, with its known defects [over which recordings]:", *defects(own, width)]]
+        if self._found.judging is not None:
+            blocks += judging_details(self._found.judging, width)
+        if (beside := self._found.published) is not None:
+            for study in beside.case_studies:
+                title = filled(f"{beside.label}: {study.title}", width)
+                blocks.append([*title.splitlines(), *cells_table(study.table(), width)])
+            blocks.append([line for note in beside.notes for line in filled(note, width, "  ").splitlines()])
+        return blocks
+
+    def section(self) -> str:
+        """Judges and case studies; "" without a judge, where nothing published was asked for."""
+        judging, beside = self._found.judging, self._found.published
+        if judging is None and beside is None:
+            return ""
+        told: dict[str, Any] = {}
+        if judging is not None:
+            told = {"took": judging_took(judging, "these calls"), "agreement": list(_agreement_cells(judging))}
+            told["passed"] = [(Cell(name), cells) for name, *cells in map(_passed, judging["passed"])]
+        studies = [] if beside is None else list(map(_study, beside.case_studies))
+        return render("judges.html", PACKAGE, judging=judging, legend=LEGEND, published=beside, studies=studies, **told)
+
+    def style(self) -> str:
+        """The style of the drawings of recordings."""
+        return static("case.css", PACKAGE)
+
+    def legend(self) -> str:
+        """How to read them."""
+        return (
+            '<p class="v3-key">Bars are speech and calls, from their arguments to their results; a call without a '
+            "result has a dashed outline. The dashed line is the user&#x27;s end.</p>"
+        )
+
+    def picture(self, case: ScoredCase) -> str:
+        """The user's speech, the system's, and the calls on one axis; then what was expected, said and left."""
+        item: V3Item = converted(case.item, V3Item)
+        return render("case.html", PACKAGE, drawn=timeline(item), told=told(item), facts=list(_facts(item)))
+
+    def remarks(self, case: ScoredCase) -> CallRemarks:
+        """The calls on spans of the call, and what became of it as facts."""
+        item: V3Item = converted(case.item, V3Item)
+        calls = [_remark(call) for call in item.calls if call.start_s is not None]
+        about = "calls of tools, from their arguments to their results; hatched: without one"
+        return CallRemarks(list(_facts(item)), [RemarkRow("calls", about, calls)] if calls else [])
+
+
+def judging_details(judging: V3Judging, width: int) -> list[list[str]]:
+    """Blocks of lines: how far judges agree, who passes by whom, and what asking took."""
+    blocks = []
+    if judging["agreement"]:
+        table = [["", "n", "agree", "95 %", "kappa", "95 %", "yes both", "1st", "2nd", "neither"]]
+        table += [[names, n, *chain(*figures), *counts] for names, n, figures, counts in _agreement(judging)]
+        judges = ", ".join(f"{number} {name}" for number, name in enumerate(judging["judges"], 1))
+        blocks.append([*filled(f"judges: {judges}", width).splitlines(), *cells_table(table, width)])
+    by = [["Pass@1, by who decides on arguments", "passed", "n", "share"], *map(_passed, judging["passed"])]
+    told = (LEGEND, judging_took(judging, "these calls"))
+    return [*blocks, cells_table(by, width), [line for text in told for line in filled(text, width).splitlines()]]
+
+
+def _agreement_cells(judging: V3Judging) -> Iterator[tuple[Cell, list[Cell | str]]]:
+    for names, n, figures, counts in _agreement(judging):
+        cells = (Cell(value, "" if interval == NONE else interval) for value, interval in figures)
+        yield Cell(names), [n, *cells, *counts]
+
+
+def _agreement(judging: V3Judging) -> Iterator[tuple[str, str, list[tuple[str, str]], list[str]]]:
+    """What is compared, of whom; n; both figures with their intervals; how often both, one or neither said yes."""
+    numbers = {name: str(number) for number, name in enumerate(judging["judges"], 1)}
+    for each in judging["agreement"]:
+        first, second = (numbers.get(name, name) for name in each.raters)
+        system = "" if each.system is None else f"{each.system}, "
+        figures = [(number_text(figure.value), interval_text(figure.ci95)) for figure in (each.share, each.kappa)]
+        counts = map(str, (each.both, each.first_only, each.second_only, each.neither))
+        yield f"{system}{each.what}: {first} and {second}", str(each.n), figures, list(counts)
+
+
+def _passed(row: PassedBy) -> list[str]:
+    share = f"{row.passed / row.n:.3f}" if row.n else "-"
+    return [f"{row.system}, {row.by}", str(row.passed), str(row.n), share]
+
+
+def _study(study: CaseStudy) -> dict[str, Any]:
+    (_, *columns), *rows = study.table()
+    return {
+        "title": study.title,
+        "columns": ["system", *columns],
+        "rows": [(Cell(name), values) for name, *values in rows],
+    }
+
+
+def _remark(call: V3Call) -> Remark:
+    start = round((call.start_s or 0.0) * TICKS_PER_S)
+    end = start if call.end_s is None else round(call.end_s * TICKS_PER_S)
+    lines = [f"{call.status}: {_json(call.result if call.error is None else call.error)}"]
+    return Remark(start, end, call.name, as_text(call.name, call.arguments), lines, call.status != "ok")
+
+
+def timeline(item: V3Item) -> str:
+    """The drawing, as SVG that follows the style of the page."""
+    calls = [call for call in item.calls if call.start_s is not None]
+    ends = [end for _, end in (*item.user_speech, *item.system_speech)]
+    ends += [call.end_s or call.start_s or 0.0 for call in calls]
+    length_s = max([*ends, item.user_end_s or 0.0]) + AFTER_S
+    scale = (WIDTH - LEFT) / length_s
+
+    def x(seconds: float) -> float:
+        return LEFT + max(seconds, 0.0) * scale
+
+    height = ROW * (2 + len(calls))
+    parts = [_axis(length_s, x(0), scale, height)]
+    for row, (party, spans) in enumerate((("user", item.user_speech), ("system", item.system_speech))):
+        parts.append(_label(party, row))
+        parts += [_bar(party, x(start), x(end), row) for start, end in spans]
+    for row, call in enumerate(calls, 2):
+        start, end = x(call.start_s or 0.0), x(call.end_s or call.start_s or 0.0)
+        parts.append(_label("call" if row == 2 else "", row))
+        parts.append(_bar("call" if call.status == "ok" else "call failed", start, end, row))
+        name = call.name if call.status == "ok" else f"{call.name}: {call.status}"
+        parts.append(_named(name, start, max(end, start + LEAST_BAR), row))
+    if item.user_end_s is not None:
+        parts.append(f'<path class="end" d="M{svg.number(x(item.user_end_s))} 0V{height}"/>')
+    return svg.drawing("".join(parts), WIDTH, height + ROW, told(item), "v3-time")
+
+
+def _axis(length_s: float, left: float, scale: float, height: float) -> str:
+    step = next((each for each in STEPS_S if length_s / each <= MOST_TICKS), STEPS_S[-1])
+    found = []
+    for second in range(0, int(length_s) + 1, step):
+        at = svg.number(left + second * scale)
+        found.append(f'<path class="grid" d="M{at} 0V{height}"/>')
+        if left + second * scale < WIDTH - TICK_ROOM:
+            found.append(f'<text class="tick" x="{at}" y="{height + 15}">{second} s</text>')
+    return "".join(found)
+
+
+def _label(name: str, row: int) -> str:
+    return f'<text class="row" x="{LEFT - 8}" y="{row * ROW + 16}">{svg.xml(name)}</text>' if name else ""
+
+
+def _bar(css: str, start: float, end: float, row: int) -> str:
+    width = svg.number(max(end - start, LEAST_BAR))
+    top = row * ROW + (ROW - BAR) / 2
+    return f'<rect class="{css}" x="{svg.number(start)}" y="{svg.number(top)}" width="{width}" height="{BAR}" rx="2"/>'
+
+
+def _named(name: str, start: float, end: float, row: int) -> str:
+    """The name of a call beside its bar: to the right, or to the left where there is no room."""
+    fits = end + len(name) * CHARACTER < WIDTH
+    css, at = ("name", end + 5) if fits else ("name before", start - 5)
+    return f'<text class="{css}" x="{svg.number(at)}" y="{row * ROW + 16}">{svg.xml(name)}</text>'
+
+
+def told(item: V3Item) -> str:
+    """The drawing in words."""
+    end = item.user_end_s
+    parts = ["The user's end is not known." if end is None else f"The user has finished at {end:.1f} s."]
+    first = next((start for start, stop in item.system_speech if end is None or stop > end), None)
+    parts.append("The system says nothing then." if first is None else f"The system speaks from {first:.1f} s on.")
+    for call in item.calls:
+        if call.start_s is not None:
+            until = "" if call.end_s is None else f" to {call.end_s:.1f} s"
+            parts.append(f"{call.name}: {call.start_s:.1f} s{until}, {call.status}.")
+    return " ".join(parts)
+
+
+def _facts(item: V3Item) -> Iterator[tuple[str, str]]:
+    failure = item.failure
+    yield "outcome", "passed" if failure is None else f"{FAILURES[failure][0]}: {FAILURES[failure][1]}"
+    yield "user", item.script
+    if item.transcript is not None:
+        yield "system", item.transcript or "nothing"
+    yield "called", "; ".join(as_text(call.name, call.arguments) for call in item.calls) or "nothing"
+    yield "expected", _expected(item.repaired)
+    if item.repairs:
+        yield "as released", _expected(item.as_released)
+        yield "repaired", "; ".join(item.repairs)
+    if item.state:
+        yield "state after", _json(item.state)
+
+
+def _expected(calls: Iterable[ExpectedCallEntry]) -> str:
+    found = []
+    for call in calls:
+        note = f" ({call.note})" if call.note else ""
+        found.append(f"{as_text(call.function, call.args)}{note}")
+    return "; ".join(found) or "nothing"
+
+
+def as_text(function: str, args: Any) -> str:  # noqa: ANN401
+    """A call as one would write it."""
+    if not isinstance(args, dict):
+        return f"{function}({_json(args)})"
+    return f"{function}({', '.join(f'{name}={_json(value)}' for name, value in args.items())})"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def defects(measures: Iterable[Scale], width: int) -> list[str]:
+    """The known defects of published measures, in lines of at most `width` columns; in brackets: what they are over."""
+    told = (f"  {each.label} [{each.over}]: {each.defect}" for each in measures)
+    return [line for text in told for line in filled(text, width, "    ").splitlines()]

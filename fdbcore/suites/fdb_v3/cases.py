@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
-from msgspec import UNSET
+from msgspec import UNSET, Meta, Struct, structs
 
 from fdbcore.analysis import LINE, planned_cases
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures import HeldToolCall, Reading, tool_calls_in
 from fdbcore.protocols import CLEAN
 from fdbcore.recording import INVALID, META, PlannedCase, PlannedRun, one_call, outcome_in, read_json
+from fdbcore.report import counted
 from fdbcore.session import said_nothing
-from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, logged_calls, user_end_s
-from fdbcore.suites.fdb_v3.judging.verdicts import V3Verdicts
-from fdbcore.suites.fdb_v3.released.results import SystemResult, wanted
-from fdbcore.suites.fdb_v3.scenarios import LabelKind, RecordedScenarioEntry
-from fdbcore.suites.fdb_v3.world import outcome
+from fdbcore.suites.fdb_v3.compat import (
+    AsrWord,
+    LoggedCall,
+    SystemLog,
+    logged_calls,
+    user_end_s,
+    wanted,
+)
+from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry, LabelKind, RecordedScenarioEntry
+from fdbcore.suites.fdb_v3.world import outcome, state_differences
 from fdbcore.types import TICKS_PER_S, Problem, Span
 
 RECORD: Final = "record"
@@ -30,6 +36,74 @@ Loss: TypeAlias = Literal["invalid", "failed", "missing"]
 
 JOIN_TICKS: Final = 20
 """Words of a released result that are closer than this are one stretch of speech."""
+
+
+class SaidPart(Struct, frozen=True):
+    """Words of the system that a judge took for filler, or for the key information."""
+
+    text: str
+    start_s: Annotated[float, Meta(description="from the beginning of the user's recording")]
+    end_s: float
+
+
+class GivenVerdict(Struct, frozen=True, omit_defaults=True):
+    """A verdict of the first judge. Of several answers it is what more than half of them say."""
+
+    right: Annotated[bool | None, Meta(description="null: unscored; the reason says why")]
+    reason: str
+    repeats: Annotated[list[bool | None], Meta(description="of each answer, if there are several")] = []
+
+
+class V3Verdicts(Struct, frozen=True):
+    """What the first judge says of a call, by the released label."""
+
+    arguments: Annotated[list[GivenVerdict | None], Meta(description="of each expected call; null: it was not made")]
+    response: Annotated[GivenVerdict | None, Meta(description="null: it was not asked")]
+    filler: Annotated[SaidPart | None, Meta(description="null: none, or unscored")]
+    key: Annotated[SaidPart | None, Meta(description="null: none, or unscored")]
+    speech_reason: Annotated[str | None, Meta(description="of filler and key; null: it was not asked")]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemResult:
+    """What one system did with one recording, as far as its file says. has_failed: it was not completed.
+
+    user_words: of the user, as far as they were transcribed. first_word_s: when the system began to speak, where the
+    file says so.
+    """
+
+    has_failed: bool
+    transcript: str
+    words: tuple[AsrWord, ...]
+    user_words: tuple[AsrWord, ...]
+    user_end_s: float | None
+    calls: tuple[LoggedCall, ...]
+    first_word_s: float | None = None
+
+    def log(self, expected: Iterable[ExpectedCallEntry]) -> SystemLog:
+        """The log by a label. An optional call that was not made is not expected."""
+        label = wanted(expected, self.calls)
+        return SystemLog(
+            label, self.calls, self.transcript, self.words, self.user_end_s, first_word_s=self.first_word_s
+        )
+
+    def leaves_right_state(self, expected: Iterable[ExpectedCallEntry]) -> bool:
+        """Whether its calls leave the world as the expected ones do.
+
+        References count all calls of the label, also the optional ones that were not made.
+        """
+        entries = list(expected)
+        label = outcome(entries).calls
+        resolved = [structs.replace(entry, args=call.args) for entry, call in zip(entries, label, strict=True)]
+        made = outcome(self.calls, resolves=False)
+        return not state_differences(outcome(wanted(resolved, self.calls), resolves=False).state, made.state)
+
+
+def unfinished(results: Mapping[str, Mapping[str, SystemResult]]) -> Iterator[str]:
+    """A line for each system of whose runs some were not completed. results: of each system."""
+    for system, found in results.items():
+        if count := sum(each.has_failed for each in found.values()):
+            yield f"{system}: {counted(count, 'run')} of it not completed; scored by what was logged"
 
 
 @dataclass(slots=True)
@@ -68,6 +142,16 @@ class V3Case:
     def where(self) -> str:
         """Its place, for problems."""
         return f"{self.record.id}: {self.system}" if self.path is None else str(self.path)
+
+    @property
+    def speech(self) -> Sequence[Span]:
+        """The system's speech, in ticks; by its words where no sound tells it."""
+        return self.b_speech or [(_ticks(word.start_s), _ticks(word.end_s)) for word in self.b_words or ()]
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it has neither speech nor words nor transcript."""
+        return not self.speech and not self.log.transcript.strip()
 
     def log_by(self, label: LabelKind) -> SystemLog:
         """The log with the calls that one of the labels expects, and the verdicts on them."""
@@ -136,8 +220,9 @@ def _recorded(path: Path, planned: PlannedCase, record: RecordedScenarioEntry) -
     speech = recording.dialogue.ipus
     users_last = int(speech["A"][-1, 1]) if len(speech["A"]) else None
     by_person = recording.meta["parties"]["A"]["kind"] != "clip"
-    logged, a_words = tuple(logged_calls(calls)), None if by_person else annotated_words(record)
-    published_end_s = None if a_words is None else user_end_s(a_words)
+    a_words = None if by_person else annotated_words(record)
+    user_end_tick = users_last if by_person else _end_of(record, users_last)
+    logged, published_end_s = tuple(logged_calls(calls)), None if a_words is None else user_end_s(a_words)
     return V3Case(
         path=path,
         system=planned["system"],
@@ -145,7 +230,7 @@ def _recorded(path: Path, planned: PlannedCase, record: RecordedScenarioEntry) -
         record=record,
         log=SystemLog(wanted(record.as_released, logged), logged, "", (), published_end_s),
         calls=calls,
-        user_end_tick=users_last if by_person else _end_of(record, users_last),
+        user_end_tick=user_end_tick,
         b_speech=[(int(start), int(end)) for start, end in speech["B"]],
         b_words=None if len(speech["B"]) else (),
         a_words=a_words,

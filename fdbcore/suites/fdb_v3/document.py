@@ -4,30 +4,53 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
 from fdbcore.measures import HeldToolCall, Reading
 from fdbcore.results import PooledWith, Scores, by_system, every_two, gated_differences, passes_of, problem_entries
-from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case
-from fdbcore.suites.fdb_v3.compat.measures import LatencyExtremes, failure, matches_exactly
-from fdbcore.suites.fdb_v3.inputs import Read
+from fdbcore.suites.fdb_v3.calls import FailureClass
+from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case, V3Verdicts
+from fdbcore.suites.fdb_v3.compat import failure, matches_exactly
 from fdbcore.suites.fdb_v3.judging.judge import V3Judging
 from fdbcore.suites.fdb_v3.judging.questions import labelled_pairs
-from fdbcore.suites.fdb_v3.judging.verdicts import V3Verdicts
-from fdbcore.suites.fdb_v3.people import PEOPLE, RankAgreement, ranks_of
+from fdbcore.suites.fdb_v3.measures import MEASURES
 from fdbcore.suites.fdb_v3.playing import V3Played
-from fdbcore.suites.fdb_v3.published import V3Published, published_rows
-from fdbcore.suites.fdb_v3.rows import MeasuredCase, latencies, measured, scored_rows
+from fdbcore.suites.fdb_v3.rows import (
+    PEOPLE,
+    LatencyExtremes,
+    MeasuredCase,
+    RankAgreement,
+    V3Published,
+    latencies,
+    measured,
+    published,
+    published_rows,
+    ranks_of,
+    scored_rows,
+)
 from fdbcore.suites.fdb_v3.scenarios import DataCard, Difficulty, Disfluency, Domain, ExpectedCallEntry
-from fdbcore.suites.fdb_v3.terms import MEASURES, FailureClass
-from fdbcore.types import TICKS_PER_S, Span
+from fdbcore.types import TICKS_PER_S, Problem, Span
 from fdbcore.types.scorecard import ScoreRow
 
 SCHEMA: Final = "fdbcore.fdb_v3/2"
 RELEASED: Final = "released results"
 """The condition of results that others made."""
+
+
+@dataclass(slots=True)
+class Read:
+    """What was read of runs and released folders. sets: the data cards of their recordings. played: how runs did."""
+
+    cases: list[V3Case] = field(default_factory=list)
+    lost: list[LostV3Case] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    sets: list[DataCard] = field(default_factory=list)
+    played: list[V3Played] = field(default_factory=list)
+
 
 SpeechSpans: TypeAlias = Annotated[list[tuple[float, float]], Meta(description="stretches of speech, in s")]
 SecondsFromStart: TypeAlias = Annotated[float | None, Meta(description="s from the beginning of the recording")]
@@ -127,16 +150,17 @@ def condition_of(case: V3Case) -> str:
 
 
 def document(
-    found: Read, transcriber: str | None = None, judging: V3Judging | None = None, beside: V3Published | None = None
+    found: Read, transcriber: str | None = None, judging: V3Judging | None = None, with_published: bool = False
 ) -> V3Scores:
-    """The scores of these cases. transcriber: who heard the calls. judging: how judges were asked. beside: the paper's
-    tables.
+    """The scores of these cases. transcriber: who heard the calls. judging: how judges were asked. with_published: also
+    the paper's tables.
     """
     groups: dict[str, list[V3Case]] = {}
     for case in sorted(found.cases, key=lambda case: case.line is not None):
         groups.setdefault(condition_of(case), []).append(case)
     cases = [case for name, own in groups.items() for case in measured(name, own, judging is not None)]
     items = [case.item() for case in cases]
+    rows, beside = list(scored_rows(cases)), published() if with_published else None
     differences = gated_differences(every_two(items), list(MEASURES.values()))
     passes = [
         passes_of(own, lambda item: item.values["passed"] == (1.0,), least_trials=2)
@@ -144,7 +168,7 @@ def document(
     ]
     return V3Scores(
         schema=SCHEMA,
-        rows=[*scored_rows(cases), *([] if beside is None else published_rows(beside))],
+        rows=[*rows, *([] if beside is None else published_rows(beside))],
         differences=differences,
         passes=[each for each in passes if each is not None],
         problems=problem_entries(found.problems),

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, structs, to_builtins
 
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.recording import PlannedRun, part_of, read_json, write_bytes, write_json
+from fdbcore.recording import FAILED, PlannedRun, outcome_in, part_of, read_json, write_bytes, write_json
+from fdbcore.report import counted
 from fdbcore.runs import users_of
 from fdbcore.runtime import Setting, query_of, split_query, values
-from fdbcore.suites.fdb_v3.released.folder import import_folder
+from fdbcore.session import SILENT
+from fdbcore.suites.fdb_v3.cases import V3Case
+from fdbcore.suites.fdb_v3.folder import import_folder
 from fdbcore.suites.fdb_v3.scenarios import (
     SMOKE,
     RecordedScenarioEntry,
@@ -179,6 +184,15 @@ def playing_of(run: Path, planned: PlannedRun) -> V3Played:
     return V3Played(name, plan["clock"], plan["vad"], plan["max_s"], plan.get("ends"), user, tools)
 
 
+def why_silent(run: Path, cases: Sequence[V3Case]) -> Iterator[str]:
+    """A line for each reason why calls of a system are silent, where there is more to say than that they are."""
+    ends = ((case.system, outcome_in(case.path)) for case in cases if case.path is not None)
+    reasons = Counter((system, end["reason"]) for system, end in ends if end is not None and end["kind"] == FAILED)
+    for (system, reason), count in reasons.items():
+        if reason != SILENT:
+            yield f"{run.name}: {system}: {counted(count, 'call')}: {reason}"
+
+
 def namesakes(systems: Mapping[Path, Mapping[str, Any]]) -> list[str]:
     """A line for each name that several runs have for systems that differ, by more than the versions of software.
 
@@ -200,3 +214,33 @@ def _unversioned(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, dict):
         return {name: _unversioned(each) for name, each in value.items() if name != "versions"}
     return [_unversioned(each) for each in value] if isinstance(value, list) else value
+
+
+def played_by(side_a: SideA, address: str) -> SideA:
+    """The same scenarios with the party at an address in place of the recordings; a page shows what to ask for."""
+    assert side_a.material is not None
+    records = msgspec.json.decode(side_a.material.texts[RECORDINGS], type=RecordedScenarioFile).record
+    place, query = split_query(address)
+    users = [
+        replace(user, address=_showing(place, query, task_of(record)), clip=None, length_s=None, problem=None)
+        for user, record in zip(side_a.users, records, strict=True)
+    ]
+    return replace(side_a, users=users, outlasts_b=False)
+
+
+def _showing(place: str, query: str, text: str) -> str:
+    if place.partition(":")[0] != "webrtc":
+        return f"{place}?{query}" if query else place
+    scheme = place if ":" in place else f"{place}:"
+    return f"{scheme}?{urlencode({**query_of(query), 'shows': text})}"
+
+
+def task_of(record: RecordedScenarioEntry) -> str:
+    """What a person is shown: the request as the recording has it, and how it is to be acted."""
+    lines = [
+        record.title,
+        f"Say this, as you would say it: {record.script}",
+        record.acting_notes,
+        "Then only listen, and hang up when you have your answer.",
+    ]
+    return "\n".join(filter(None, lines))

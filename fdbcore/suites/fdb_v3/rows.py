@@ -7,51 +7,144 @@ published measures are pooled as published, without intervals.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Annotated, Final, NamedTuple, get_args
 
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from fdbcore.results import ScoredItem, by_system, figure_of_values, rows_of
+from fdbcore.stats import spearman
+from fdbcore.suites.fdb_v3.calls import FailureClass
 from fdbcore.suites.fdb_v3.cases import V3Case
-from fdbcore.suites.fdb_v3.compat.measures import (
-    LatencyExtremes,
+from fdbcore.suites.fdb_v3.compat import (
+    PUBLISHED,
+    REPAIRED,
     failure,
     first_response_s,
-    passes,
     pooled_as_published,
     published_values,
     tool_call_s,
     turn_taken,
 )
-from fdbcore.suites.fdb_v3.ours.measures import failure as our_failure
-from fdbcore.suites.fdb_v3.ours.measures import figures
-from fdbcore.suites.fdb_v3.scenarios import LabelKind, RecordedScenarioEntry
-from fdbcore.suites.fdb_v3.terms import CALLS, COMPARED, MEASURES, PUBLISHED, REPAIRED, SLICES, FailureClass, compat_id
+from fdbcore.suites.fdb_v3.measures import COMPARED, MEASURES, figures
+from fdbcore.suites.fdb_v3.scenarios import LABELS, Difficulty, Disfluency, Domain, LabelKind, RecordedScenarioEntry
 from fdbcore.types.scorecard import Figure, Scale, ScoreRow
+
+CONDITION: Final = "published"
+
+
+CALLS: Final = ("no call", "one call", "two calls", "three or more calls")
+
+
+SLICES: Final = (
+    *get_args(Domain), *get_args(Difficulty), *CALLS, *get_args(Disfluency), "rollback", "no rollback"
+)  # fmt: skip
+"""What Pass@1 is divided by, as in the released reports. A recording is in one slice of each kind, but in that of every
+disfluency that it is tagged with."""
+
+
+SCALES: Final = (
+    *sorted(MEASURES.values(), key=lambda measure: not measure.compared), *PUBLISHED.values(), REPAIRED
+)  # fmt: skip
+"""The columns of the scorecard."""
+
+
+class PublishedSystem(Struct, frozen=True):
+    """A system over all recordings, and its Pass@1 by slice."""
+
+    system: str
+    measures: Annotated[dict[str, float], Meta(description="shares, and mean latencies in s, by names of measures")]
+    passed: Annotated[dict[str, float], Meta(description="Pass@1 of each slice")]
+
+
+class StudyRow(Struct, frozen=True):
+    """A system on the recording of a case study. null: the table has none."""
+
+    system: str
+    measures: dict[str, float | None]
+
+
+class CaseStudy(Struct, frozen=True):
+    """One recording, and what all systems did with it."""
+
+    record: str
+    about: str
+    rows: list[StudyRow]
+
+    @property
+    def title(self) -> str:
+        """What it is about."""
+        return f"{self.record}, {self.about}"
+
+    def table(self) -> list[list[str]]:
+        """Its cells; the first row is the head."""
+        names = list(self.rows[0].measures)
+        rows = [[row.system, *(_cell(name, row.measures[name]) for name in names)] for row in self.rows]
+        return [["", *(PUBLISHED[name].label for name in names)], *rows]
+
+
+class V3Published(Struct, frozen=True):
+    """The tables of the paper. They have no intervals."""
+
+    label: Annotated[str, Meta(description="what has to stand beside each figure")]
+    source: str
+    conditions: str
+    notes: list[str]
+    slices: Annotated[dict[str, int], Meta(description="recordings of each slice, which the rates fit")]
+    systems: list[PublishedSystem]
+    case_studies: list[CaseStudy]
+
+
+def published() -> V3Published:
+    """The tables that ship with fdbcore."""
+    data = (files("fdbcore.suites.fdb_v3") / "data" / "published.json").read_bytes()
+    return msgspec.json.decode(data, type=V3Published)
+
+
+def published_rows(found: V3Published) -> Iterator[ScoreRow]:
+    """A row of a scorecard for each system: over all recordings, then over each slice."""
+    n = sum(found.slices[name] for name in ("easy", "medium", "hard"))
+    for each in found.systems:
+        figures = {PUBLISHED[name].id: Figure(value) for name, value in each.measures.items()}
+        yield ScoreRow(CONDITION, "published", each.system, n, figures)
+    for each in found.systems:
+        for name, rate in each.passed.items():
+            passed = {PUBLISHED["passed"].id: Figure(rate)}
+            yield ScoreRow(CONDITION, "published", each.system, found.slices[name], passed, subset=name)
+
+
+def _cell(name: str, value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f} {PUBLISHED[name].unit}".strip()
+
 
 WORDLESS: Final = ("tool_selection_all", "argument_accuracy_all", "passed", "preemptive")
 """What can be told without words of the system."""
 _KINDS: Final = ("passed", "tool_selection", "argument_accuracy", "response_quality")
-OF_SLICES: Final = {REPAIRED.id, *(compat_id(name) for name in PUBLISHED if name.removesuffix("_all") in _KINDS)}
+OF_SLICES: Final = {REPAIRED.id, *(PUBLISHED[name].id for name in PUBLISHED if name.removesuffix("_all") in _KINDS)}
 """The published measures that are told of slices, too."""
 
 
 class MeasuredCase(NamedTuple):
-    """A case, and our measures of it, those that are known. has_words: whether published ones that need words are."""
+    """A case, and our measures of it, those that are known. has_words: whether published ones that need words are.
+    by_label: the published measures by their names.
+    """
 
     condition: str
     case: V3Case
     has_words: bool
+    by_label: Mapping[LabelKind, Mapping[str, float | None]]
     ours: Mapping[str, float]
     failure: FailureClass | None
 
     def published(self, label: LabelKind) -> dict[str, float]:
         """The published measures as they are pooled, by the ids of their scales."""
-        found = published_values(self.case.log_by(label))
         return {
-            compat_id(name): value
-            for name, value in found.items()
+            PUBLISHED[name].id: value
+            for name, value in self.by_label[label].items()
             if value is not None and (self.has_words or name in WORDLESS)
         }
 
@@ -61,13 +154,13 @@ class MeasuredCase(NamedTuple):
         first_s = first_response_s(log) if has_words and turn_taken(log) else None
         latencies_s = {"first_response": first_s, "tool_call": tool_call_s(log)}
         found = self._replace(has_words=has_words).published("as_released") | self._passed_repaired()
-        found |= {compat_id(name): value for name, value in latencies_s.items() if value is not None}
-        said = {compat_id("interruption"), compat_id("preemptive")}
+        found |= {PUBLISHED[name].id: value for name, value in latencies_s.items() if value is not None}
+        said = {PUBLISHED["interruption"].id, PUBLISHED["preemptive"].id}
         return {**self.ours, **{name: value for name, value in found.items() if name not in said}}
 
     def _passed_repaired(self) -> dict[str, float]:
-        has_passed = passes(self.case.log_by("repaired"))
-        return {} if has_passed is None else {REPAIRED.id: float(has_passed)}
+        has_passed = self.by_label["repaired"]["passed"]
+        return {} if has_passed is None else {REPAIRED.id: has_passed}
 
     def item(self, label: LabelKind = "as_released") -> ScoredItem:
         """What is pooled of it; by the repaired label the published measures alone."""
@@ -103,10 +196,30 @@ def measured(condition: str, cases: Sequence[V3Case], is_judged: bool) -> Iterat
         for own in [[case for case in cases if case.system == system]]
     }
     for case in cases:
-        log = case.log_by("repaired") if is_judged else None
-        known = {name: value for name, value in figures(case, log).items() if value is not None}
+        logs = {label: case.log_by(label) for label in LABELS}
+        published = {label: published_values(log) for label, log in logs.items()}
+        own = figures(case, logs["repaired"] if is_judged else None)
+        known = {name: value for name, value in own.values.items() if value is not None}
         has_words = heard[case.system] and case.b_words is not None
-        yield MeasuredCase(condition, case, has_words, known, our_failure(case, log))
+        yield MeasuredCase(condition, case, has_words, published, known, own.failure)
+
+
+class LatencyExtremes(Struct, frozen=True):
+    """What is also published of a latency from the user's end, in s. upper_median_s: at n // 2 of the sorted ones."""
+
+    condition: str
+    system: str
+    measure: str
+    n: int
+    least_s: float
+    most_s: float
+    upper_median_s: float
+
+    @classmethod
+    def of(cls, condition: str, system: str, measure: str, values: Iterable[float]) -> LatencyExtremes:
+        """Those of a latency in s, of one recording or more."""
+        found = sorted(values)
+        return cls(condition, system, measure, len(found), found[0], found[-1], found[len(found) // 2])
 
 
 def scored_rows(cases: Sequence[MeasuredCase], label: LabelKind = "as_released") -> Iterator[ScoreRow]:
@@ -142,7 +255,7 @@ def _counts(cases: Sequence[MeasuredCase], label: LabelKind) -> dict[str, int]:
         "recordings": len({case.case.record.id for case in cases}),
         "heard": sum(case.has_words for case in cases),
     }
-    kinds = [None if (kind := failure(case.case.log_by(label))) is None else compat_id(kind) for case in cases]
+    kinds = [None if (kind := failure(case.case.log_by(label))) is None else f"compat_{kind}" for case in cases]
     kinds += [case.failure for case in cases] if label == "as_released" else []
     return {**found, **Counter(kind for kind in kinds if kind is not None)}
 
@@ -153,3 +266,62 @@ def latencies(items: Iterable[ScoredItem]) -> Iterator[LatencyExtremes]:
         for scale in (each for each in PUBLISHED.values() if each.unit):
             if values := [value for item in own for value in item.values.get(scale.id, ())]:
                 yield LatencyExtremes.of(condition, system, scale.id, values)
+
+
+PEOPLE: Final = "people, "
+"""What the condition of calls with people begins with; the rest is that of the recordings."""
+
+
+LEAST_SYSTEMS: Final = 3
+"""Two systems are in the same order, or in the other one: that says little."""
+
+
+class RankAgreement(Struct, frozen=True):
+    """How alike people and recordings rank systems by a measure, on the scenarios that both have."""
+
+    condition: str
+    measure: str
+    systems: int
+    scenarios: int
+    rho: Annotated[float | None, Meta(description="Spearman's; null with fewer than three systems, or equal figures")]
+
+
+def ranks_of(items: Sequence[ScoredItem]) -> Iterator[RankAgreement]:
+    """How alike people and recordings rank systems, under the same tools.
+
+    Spearman's correlation of the systems that both have, by their figures on the scenarios that both have.
+    """
+    for people in dict.fromkeys(item.condition for item in items if item.condition.startswith(PEOPLE)):
+        condition = people.removeprefix(PEOPLE)
+        sides = [[item for item in items if item.condition == name] for name in (people, condition)]
+        shared = set.intersection(*({item.id for item in own} for own in sides))
+        for measure in COMPARED if sides[1] else ():
+            figures = [_figures(own, shared, measure) for own in sides]
+            systems = [name for name in figures[0] if name in figures[1]]
+            if systems:
+                pairs = np.array([[each[name] for each in figures] for name in systems])
+                enough = len(systems) >= LEAST_SYSTEMS
+                rho = float(spearman(pairs, np.ones((1, len(systems))))[0]) if enough else np.nan
+                yield RankAgreement(condition, measure, len(systems), len(shared), None if np.isnan(rho) else rho)
+
+
+def _figures(items: Sequence[ScoredItem], shared: Collection[str], measure: str) -> dict[str, float]:
+    """The figure of each system on these recordings."""
+    known = [item for item in items if item.id in shared and measure in item.values]
+    found = {name: figure_of_values(own, MEASURES[measure], False) for (_, name), own in by_system(known).items()}
+    return {name: figure.value for name, figure in found.items() if figure is not None and figure.value is not None}
+
+
+def rank_notes(ranks: Sequence[RankAgreement]) -> Iterator[str]:
+    """The correlations of each condition, in a sentence."""
+    for condition in dict.fromkeys(each.condition for each in ranks):
+        own = [each for each in ranks if each.condition == condition]
+        n, known = own[0], [each for each in own if each.rho is not None]
+        told = ", ".join(f"{MEASURES[each.measure].label} {each.rho:.2f}" for each in known)
+        if n.systems < LEAST_SYSTEMS:
+            told = f"unknown with {n.systems} systems, expected {LEAST_SYSTEMS} at least"
+        told = told or "unknown: all figures are alike"
+        yield (
+            f"People and recordings ({condition}) rank {n.systems} systems on {n.scenarios} scenarios alike by "
+            f"Spearman's correlation: {told}."
+        )

@@ -1,4 +1,6 @@
-"""Scores systems on recorded scenarios: has words and verdicts given to the cases, or says what that would take."""
+"""Scores systems on recorded scenarios: reads runs, and released folders with results of systems, whose audio is
+replayed; has words and verdicts given to the cases, or says what that would take.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +11,106 @@ from typing import Any, Final, Self
 
 from msgspec import to_builtins
 
-from fdbcore.analysis import CallToHear, Told, hear_calls, missing_words, seconds_to_hear
-from fdbcore.errors import told_as
-from fdbcore.measures import Reading
-from fdbcore.recording import Transcript
-from fdbcore.runs import JudgeOptions, JudgeRequest, expected_hearing, expected_of, usual_words
+from fdbcore.analysis import CallToHear, Told, hear_calls, missing_words
+from fdbcore.errors import InputError
+from fdbcore.recording import Transcript, read_of_form, read_plan
+from fdbcore.runs import JudgeOptions, expected_words, replay_outputs
 from fdbcore.runtime import redacted
-from fdbcore.sources import WordSource, word_source_of
-from fdbcore.suites.fdb_v3.cases import V3Case
-from fdbcore.suites.fdb_v3.compat.logs import AsrWord, user_end_s
-from fdbcore.suites.fdb_v3.document import document
-from fdbcore.suites.fdb_v3.inputs import read
+from fdbcore.sources import PlannedCall, SessionInput, WordSource, word_sources_of
+from fdbcore.suites.fdb_v3.cases import V3Case, cases_of, released_case, unfinished
+from fdbcore.suites.fdb_v3.compat import AsrWord, user_end_s
+from fdbcore.suites.fdb_v3.document import Read, document
+from fdbcore.suites.fdb_v3.folder import Imported, import_folder
 from fdbcore.suites.fdb_v3.judging.judge import judge_cases, plan_of
 from fdbcore.suites.fdb_v3.judging.questions import SPEECH
-from fdbcore.suites.fdb_v3.published import published
-from fdbcore.types import SIDES, Problem, Side
+from fdbcore.suites.fdb_v3.playing import RECORDINGS, left_out_of, namesakes, playing_of, why_silent
+from fdbcore.suites.fdb_v3.scenarios import DataCard, RecordedScenarioFile
+from fdbcore.types import SIDES, Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse
+
+
+def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -> Read:
+    """The cases of runs and of released folders. InputError if there are none.
+
+    out: for recordings of released audio; None: nobody wants them.
+    """
+    if not paths:
+        raise InputError(
+            "expected RUNs or released folders, got none: fdbcore run --suite fdb-v3 --system ADDRESS makes one"
+        )
+    found = Read()
+    plans = {path: read_plan(path) for path in paths if (path / RECORDINGS).is_file()}
+    for path in paths:
+        if path in plans:
+            recordings: RecordedScenarioFile = read_of_form(path / RECORDINGS, RecordedScenarioFile)
+            cases, lost = cases_of(path, plans[path], recordings.record, show)
+            found.cases += cases
+            found.warnings += why_silent(path, cases)
+            found.lost += lost
+            found.problems += [*left_out_of(path), *(each.problem for each in lost)]
+            found.played.append(playing_of(path, plans[path]))
+            card = recordings.card
+        elif path.is_dir() and not (path / "run.json").is_file():
+            card = _take_released(import_folder(path, path / "fdb3.json", show), path, found, out, show)
+        else:
+            got = "something else" if path.exists() else "no such folder"
+            raise InputError(f"{path}: expected a run of --suite fdb-v3, or a released folder, got {got}")
+        if card not in found.sets:
+            found.sets.append(card)
+    if not found.cases:
+        why = f": {found.problems[0].where}: {found.problems[0].reason}" if found.problems else ""
+        raise InputError(f"expected calls or results of systems, found none{why}")
+    found.warnings += namesakes({run: plan["plan"]["systems"] for run, plan in plans.items()})
+    of_recordings = [each for each in found.played if each.user.get("kind") == "clip"]
+    for name in ("ends", "user", "clock"):
+        values = [str(getattr(each, name)) for each in of_recordings]
+        if len(set(values)) > 1:
+            found.warnings.append(f"runs were played differently ({name}): {'; '.join(dict.fromkeys(values))}")
+    return found
+
+
+def _take_released(
+    imported: Imported, folder: Path, found: Read, out: Path | None, show: Callable[[str], None]
+) -> DataCard:
+    """Take in the results of systems in a folder of the release; the card of its recordings."""
+    replayed = {} if out is None else {name: _replayed(imported, name, folder, out, show) for name in imported.results}
+    found.problems += [*imported.left_out(folder), *(each for _, own in replayed.values() for each in own)]
+    found.warnings += [
+        f"{folder}: {name}: not understood, and not read (in {count})"
+        for name, count in sorted(imported.unknown.items())
+    ]
+    for provider, results in imported.results.items():
+        heard, _ = replayed.get(provider, ({}, []))
+        for record in imported.records:
+            if (result := results.get(record.id)) is not None:
+                found.cases.append(released_case(record, provider, result, heard.get(record.id)))
+    found.warnings += unfinished(imported.results)
+    return imported.file().card
+
+
+def _replayed(
+    imported: Imported, provider: str, base: Path, out: Path, show: Callable[[str], None]
+) -> tuple[dict[str, Path], list[Problem]]:
+    """The recordings of a system's results by the id of the record, and why there are none of some.
+
+    base: where the paths of the records start. Results without audio are in neither.
+    """
+    calls = [
+        PlannedCall(SessionInput(record.id, base / record.audio.path, base / result.audio), {})
+        for record in imported.records
+        for result in record.results
+        if result.provider == provider and result.audio
+    ]
+    found: dict[str, Path] = {}
+    problems = []
+    for call, (path, why_not) in zip(calls, replay_outputs(calls, provider, out, show), strict=True):
+        if why_not is None:
+            found[call.session.name] = path
+        else:
+            problems.append(Problem(str(call.session.b), f"audio left out: {why_not}"))
+    return found, problems
+
 
 LANGUAGE: Final = "en"
 TOKENS_OF_A_VERDICT, TOKENS_OF_SPEECH = 60, 120
@@ -45,8 +130,7 @@ class V3Scoring:
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
         """By the options of `score`. SettingsError for what is unknown."""
-        with told_as("--transcriber", "asr"):
-            sources = [word_source_of(address) for address in filter(None, [options["transcriber"]])]
+        sources = word_sources_of(filter(None, [options["transcriber"]]))
         return cls(sources, JudgeOptions.of(options), options["published"])
 
 
@@ -63,7 +147,7 @@ def score(
     found.problems += judged.problems
     found.warnings += judged.warnings
     transcriber = None if options["transcriber"] is None else redacted(options["transcriber"])
-    made = document(found, transcriber, judged.judging, published() if scoring.with_published else None)
+    made = document(found, transcriber, judged.judging, scoring.with_published)
     return Scored(to_builtins(made), told=judged.told)
 
 
@@ -77,26 +161,27 @@ def hear(
     What is known stays: annotated words of the user, those of a released result, and that a system said none. What was
     transcribed before is used again. SettingsError if the source gives no words with times.
     """
-    calls = [
-        CallToHear(case.where, case.path, sides)
-        for case in cases
-        if case.path is not None and (sides := _sides_to_hear(case, source))
-    ]
-    heard = hear_calls(calls, source, LANGUAGE, jobs, show)
-    for case in cases:
-        for each in heard.transcripts.get(case.where, ()):
-            _take_words(case, each)
+    heard = hear_calls(list(_calls_to_hear(cases, source)), source, jobs, show)
+    _take_words(cases, heard.transcripts)
     return list(heard.problems), missing_words(source, heard.why_not)
 
 
-def _sides_to_hear(case: V3Case, source: WordSource) -> Sequence[Side]:
-    """The sides of a call whose words are not known, but the user of a released result where parties tell theirs."""
-    known = {"A": case.a_words, "B": case.b_words}
-    nobody_tells = case.world is None and isinstance(source, Told)
-    return [side for side in SIDES if known[side] is None and not (side == "A" and nobody_tells)]
+def _calls_to_hear(cases: Sequence[V3Case], source: WordSource) -> Iterator[CallToHear]:
+    """The sides of calls whose words are not known, but the user of a released result where parties tell theirs."""
+    for case in cases:
+        nobody_tells = case.world is None and isinstance(source, Told)
+        known = {"A": () if nobody_tells else case.a_words, "B": case.b_words}
+        if case.path is not None and (sides := [side for side in SIDES if known[side] is None]):
+            yield CallToHear(case.where, case.path, sides, LANGUAGE)
 
 
-def _take_words(case: V3Case, heard: Transcript) -> None:
+def _take_words(cases: Sequence[V3Case], transcripts: Mapping[str, Sequence[Transcript]]) -> None:
+    for case in cases:
+        for each in transcripts.get(case.where, ()):
+            _take_side(case, each)
+
+
+def _take_side(case: V3Case, heard: Transcript) -> None:
     words = tuple(
         AsrWord(word.text, word.start_ms / 1000, word.end_ms / 1000) for word in heard.words if not word.is_doubtful
     )
@@ -119,29 +204,11 @@ def expected(
     scoring = V3Scoring.of(options)
     cases = read(paths, None, show).cases if scoring.sources or scoring.judges.judges else []
     for source in scoring.sources:
-        yield _expected_words(cases, source, show)
+        used, words = expected_words(list(_calls_to_hear(cases, source)), source, "call")
+        _take_words(cases, words)
+        yield used
     planned = plan_of(cases, scoring.judges, out / KEPT_ANSWERS)
-    for judge in scoring.judges.judges:
-        own = [request for each in planned if each.judge == judge.name for request in each.requests]
-        yield expected_of(judge, list({(id(each.kept), each.key): each for each in own}.values()), _tokens_out)
-
-
-def _expected_words(cases: Sequence[V3Case], source: WordSource, show: Callable[[str], None]) -> ExpectedUse:
-    """What a transcriber would hear. The cases get the words that it has given, or as many as usual."""
-    left_s: list[float] = []
-    heard_before = []
-    for case in cases:
-        if case.path is None or not (sides := _sides_to_hear(case, source)):
-            continue
-        reading = Reading(case.path)
-        left_s.append(seconds_to_hear(reading, source, LANGUAGE, sides))
-        if not left_s[-1]:
-            heard_before.append(case)
-        for side in sides if left_s[-1] else ():
-            _take_words(case, usual_words(reading)[side])
-    hear(heard_before, source, None, show)
-    return expected_hearing(source, "call", left_s)
-
-
-def _tokens_out(request: JudgeRequest) -> float:
-    return TOKENS_OF_SPEECH if request.question.rubric is SPEECH else TOKENS_OF_A_VERDICT
+    questions = [question for each in planned for question in each.questions.values()]
+    yield from scoring.judges.expected(
+        questions, lambda of: TOKENS_OF_SPEECH if of.question.rubric is SPEECH else TOKENS_OF_A_VERDICT
+    )

@@ -79,8 +79,7 @@ class ToolsUnderDisfluency(Suite):
 
     def side_a(self, data: str) -> SideA:
         """The recordings at a place, or the smoke set; a person may play them, who is shown what to ask for."""
-        from fdbcore.suites.fdb_v3.people import played_by
-        from fdbcore.suites.fdb_v3.playing import side_a
+        from fdbcore.suites.fdb_v3.playing import played_by, side_a
 
         users = side_a(data)
         return replace(users, played_by=partial(played_by, users))

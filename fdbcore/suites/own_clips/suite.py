@@ -43,7 +43,7 @@ class OwnClips(Suite):
 
     def card(self, document: Mapping[str, Any]) -> Scorecard:
         """The scorecard; a condition is a line, a subset a value of a column."""
-        from fdbcore.suites.own_clips.card import card
+        from fdbcore.suites.own_clips.scoring import card
 
         return card(document)
 

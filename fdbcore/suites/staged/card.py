@@ -18,12 +18,11 @@ from fdbcore.results import scorecard
 from fdbcore.suites.staged import results_view
 from fdbcore.suites.staged.cases import StagedItem
 from fdbcore.suites.staged.curves import sentences
-from fdbcore.suites.staged.document import StagedDocument, StagedJudging
+from fdbcore.suites.staged.document import StagedDocument, StagedJudging, statements
 from fdbcore.suites.staged.goals import MET, NOT_HEARD, NOT_REACHED, UNMET, GoalResult
-from fdbcore.suites.staged.replied import EXAMINER
-from fdbcore.suites.staged.scales import EVENTS_MEAN, FAMILIES_MEAN, LABELS, SCALES, TERMS
+from fdbcore.suites.staged.replies import EXAMINER
+from fdbcore.suites.staged.rows import EVENTS_MEAN, FAMILIES_MEAN, LABELS, SCALES, TERMS
 from fdbcore.suites.staged.scenarios import MARKS
-from fdbcore.suites.staged.variants import statements
 from fdbcore.types import TICKS_PER_S, clock_text
 from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
 from fdbcore.types.scorecard import Scorecard, ScoredCase, ScoreRow, SuiteViews

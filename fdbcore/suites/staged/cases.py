@@ -13,7 +13,7 @@ from msgspec import Meta, Struct, field
 
 from fdbcore.analysis import planned_cases
 from fdbcore.endpoints import PACINGS, SCRIPTED, Brief
-from fdbcore.errors import FdbError, InputError
+from fdbcore.errors import FdbError, InputError, RecordingError
 from fdbcore.measures import (
     Dialogue,
     Examined,
@@ -31,11 +31,11 @@ from fdbcore.measures import (
     timing_quantities,
     timing_scores,
 )
-from fdbcore.recording import KeptLabels, converted, one_call, outcome_in, read_plan, state_of_case
+from fdbcore.recording import EVENTS, KeptLabels, converted, one_call, outcome_in, read_plan, state_of_case
 from fdbcore.session import said_nothing
-from fdbcore.suites.staged.goals import GoalResult, goal_values, goals_of, refuse_damaged_events
-from fdbcore.types import Problem
-from fdbcore.types.examiner_events import SPOKE_FIRST
+from fdbcore.suites.staged.goals import GoalResult, goal_values, goals_of
+from fdbcore.types import TICKS_PER_S, Problem
+from fdbcore.types.examiner_events import ENDS, GOAL, SAID, SAYS, SPOKE_FIRST
 
 if TYPE_CHECKING:
     from fdbcore.recording import Outcome, PlannedCase
@@ -68,6 +68,10 @@ PROVEN: Final = (
 
 Loss: TypeAlias = Literal["invalid", "failed", "missing"]
 """Why a call is not scored: the harness or the examiner is to blame, the system is, or it cannot be read (yet)."""
+
+
+_LONGEST_PAUSE_TICKS: Final = 3 * TICKS_PER_S
+"""Within one saying."""
 
 
 class ExaminerProof(Struct, frozen=True):
@@ -276,7 +280,8 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
     recording.check()
     refuse_damaged_events(recording, len(brief.goals))
     events = [event for event in recording.events if event["side"] == "A"]
-    columns, examination = planned.get("columns", {}), examined_in(recording)
+    goals = list(goals_of(brief, events, recording.n_ticks, _actor_of(examiner)))
+    values, columns, examination = goal_values(goals), planned.get("columns", {}), examined_in(recording)
     case = StagedCase(
         call=str(path),
         system=planned["system"],
@@ -286,16 +291,16 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
         class_=columns.get("class", ""),
         pacing=examiner["pacing"]["name"],
         language=brief.language,
-        goals=list(goals_of(brief, events, recording.n_ticks, _actor_of(examiner))),
+        goals=goals,
         examiner=examiner_of(examiner),
         reason=outcome["reason"] if outcome else None,
         spoke_first=any(event["kind"] == SPOKE_FIRST for event in events),
         only_echo=bool(recording.suspect_spans["B"]) and not len(recording.dialogue.ipus["B"]),
         seed=examiner["seed"],
         examined=None if examination is None else StagedExamined.of(examination),
+        values=values,
         examination=examination,
     )
-    case.values.update(goal_values(case.goals))
     _time(case, recording.dialogue)
     if recording.labels is not None:
         case.values.update(_planted(recording.dialogue, recording.labels))
@@ -310,6 +315,59 @@ def _refuse_unscored(outcome: Outcome | None) -> None:
         raise InputError(f"expected a conversation, got an invalid one: {reason}")
     if outcome["kind"] == "failed" and not said_nothing(outcome):
         raise InputError(f"expected a conversation, got a failed one: {reason}")
+
+
+def refuse_damaged_events(recording: Reading, n_goals: int) -> None:
+    """RecordingError if events.jsonl does not tell all that the examiner did.
+
+    Recordings of earlier versions do not say how many lines it had. Its end may be missing where it had none: the
+    system left, or time was up. Then its last words are the last told.
+    """
+    events = [event for event in recording.events if event["side"] == "A"]
+    _refuse_gaps(events, n_goals)
+    closes = ((each["kind"], each.get("what")) for each in events)  # earlier examiners only say their closing statement
+    if not any(kind == ENDS or (kind, what) == (SAYS, "closing") for kind, what in closes):
+        _refuse_untold_speech(recording, [event for event in events if event["kind"] in (SAYS, SAID)])
+
+
+def _refuse_gaps(events: Sequence[Mapping[str, Any]], n_goals: int) -> None:
+    """RecordingError if it leaves goals out of order, or does not stop before it says the next."""
+    left, speaks = 0, False
+    for event in events:
+        at = f" at {event['tick'] / TICKS_PER_S:.2f} s"
+        if event["kind"] == GOAL:
+            left += 1
+            if event["goal"] != left:
+                raise _damaged(f"the end of goal {left}", f": goal {event['goal']} ends{at}")
+        elif event["kind"] == SAYS:
+            if speaks:
+                raise _damaged("the end of what the examiner says", f" before it speaks again{at}")
+            if "goal" in event and event["goal"] != left + 1:
+                raise _damaged(f"the end of goal {left + 1}", f": goal {event['goal']} is said{at}")
+        elif event["kind"] == SAID and not speaks:
+            raise _damaged("the begin of what the examiner says", f": it stops{at}")
+        elif event["kind"] == ENDS and left < n_goals:
+            raise _damaged(f"the end of goal {left + 1}", f": the examiner ends{at}")
+        if event["kind"] in (SAYS, SAID):
+            speaks = event["kind"] == SAYS
+
+
+def _refuse_untold_speech(recording: Reading, events: Sequence[Mapping[str, Any]]) -> None:
+    """RecordingError if the examiner speaks after its last event, or falls silent while it should still speak."""
+    last_tick = events[-1]["tick"] if events else -1
+    spoken = recording.dialogue.ipus["A"]
+    untold = spoken[spoken[:, 0] > last_tick]
+    if events and events[-1]["kind"] == SAYS:
+        starts, ends = [*untold[:, 0], recording.n_ticks], [last_tick, *untold[:, 1]]
+        is_untold = any(start - end > _LONGEST_PAUSE_TICKS for start, end in zip(starts, ends, strict=True))
+    else:
+        is_untold = len(untold) > 0
+    if is_untold:
+        raise _damaged("what the examiner does", f" from {max(last_tick, 0) / TICKS_PER_S:.2f} s on")
+
+
+def _damaged(what: str, where: str = "") -> RecordingError:
+    return RecordingError(f"{EVENTS}: {what} is missing or damaged{where}")
 
 
 def _time(case: StagedCase, dialogue: Dialogue) -> None:

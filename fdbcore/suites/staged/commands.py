@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import UNSET
 
 from fdbcore.errors import InputError, SettingsError, nearest
 from fdbcore.protocols.suite import Command, Console
@@ -14,6 +17,7 @@ from fdbcore.types import Option
 
 if TYPE_CHECKING:
     from fdbcore.suites.staged.reading import ScenarioSet
+    from fdbcore.suites.staged.scenarios import Family, Scenario, StagedGoal
 
 MOST_COLUMNS: Final = 100
 SCENARIOS: Final = Option(
@@ -28,8 +32,6 @@ AS_JSON: Final = Option("--json", "Print JSON of the form of the files.", kind="
 
 
 def _list(options: Mapping[str, Any], console: Console) -> bool:
-    from fdbcore.suites.staged.screen import summary, table
-
     found = _chosen(options)
     if options["family"] is not None:
         _check("--family", options["family"], [scenario.family for scenario in found.scenarios])
@@ -42,8 +44,6 @@ def _list(options: Mapping[str, Any], console: Console) -> bool:
 
 
 def _show(options: Mapping[str, Any], console: Console) -> bool:
-    from fdbcore.suites.staged.screen import shown
-
     found = _chosen(options)
     ids = [scenario.id for scenario in found.scenarios]
     if options["id"] not in ids:
@@ -78,7 +78,6 @@ def _json(found: ScenarioSet) -> str:
 
 def _validate(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.suites.staged.reading import by_reason, lacks, look_at, near_duplicates
-    from fdbcore.suites.staged.screen import summary
 
     found, faults = look_at(options["file"])
     for fault in faults:
@@ -100,7 +99,6 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.runtime import whole_file
     from fdbcore.suites.staged.reading import read_set
     from fdbcore.suites.staged.released import import_released, toml_text
-    from fdbcore.suites.staged.screen import summary
 
     out: Path = options["out"]
     if out.exists():
@@ -171,3 +169,103 @@ COMMANDS: Final = (
         reads=_reads,
     ),
 )
+
+
+_LABEL_COLUMNS = 12
+
+
+def table(scenarios: Sequence[Scenario]) -> str:
+    """A line a scenario: family, class, id, title, and the languages where A changes between them."""
+    rows = [
+        ("family", "class", "id", "title"),
+        *((each.family, each.class_, each.id, _title(each)) for each in scenarios),
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    return "\n".join("  ".join([*map(str.ljust, row, widths), row[-1]]) for row in rows)
+
+
+def _title(scenario: Scenario) -> str:
+    changes = f" ({', '.join(scenario.languages)})" if len(scenario.languages) > 1 else ""
+    return f"{scenario.title}{changes}"
+
+
+def summary(scenarios: Sequence[Scenario], n_faults: int = 0) -> str:
+    """How many scenarios there are, by family and language."""
+    families = Counter(scenario.family for scenario in scenarios)
+    languages = Counter(scenario.language for scenario in scenarios)
+    parts = [f"{count} {name}" for name, count in families.items()]
+    if len(languages) > 1:
+        parts += [f"{count} in {name}" for name, count in languages.items()]
+    if changing := sum(len(scenario.languages) > 1 for scenario in scenarios):
+        parts.append(f"{changing} with a change of language")
+    if n_faults:
+        parts.append(f"{n_faults} fault{'s' if n_faults > 1 else ''}")
+    plural = "" if len(scenarios) == 1 else "s"
+    return f"{len(scenarios)} scenario{plural}{': ' if parts else ''}{', '.join(parts)}"
+
+
+def shown(scenario: Scenario, family: Family, columns: int) -> str:
+    """One scenario, for readers, in lines of at most `columns` cells."""
+    lines = [
+        f"{scenario.id}: {scenario.title}",
+        f"{family.title}, {family.class_titles[scenario.class_].lower()}; {', '.join(scenario.languages)}",
+        "",
+        _labelled("who", scenario.role, columns),
+        *([_labelled("knows", scenario.background, columns)] if scenario.background else []),
+    ]
+    for number, goal in enumerate(scenario.goals, 1):
+        language = f" [{goal.language}]" if goal.language not in ("", scenario.language) else ""
+        lines += ["", _wrapped(f"{number}. ", f"{goal.goal}{language}", columns)]
+        lines += [_labelled(label, text, columns) for label, text in _texts(goal)]
+    lines.append("")
+    lines += [_labelled(label, text, columns) for label, text in _about(scenario, family)]
+    return "\n".join(lines)
+
+
+def _texts(goal: StagedGoal) -> Iterator[tuple[str, str]]:
+    if goal.say:
+        yield "says", f"“{goal.say}”"
+    yield from (("or", f"“{text}”") for text in goal.rephrase)
+    if goal.probe:
+        yield "asks", f"“{goal.probe}”"
+    if goal.met:
+        yield "met if", goal.met
+    if goal.heard:
+        yield "heard", "; and ".join(" / ".join(group) for group in goal.heard)
+    if goal.pairs:
+        yield "pairs", "; and ".join(" with ".join(" / ".join(group) for group in pair) for pair in goal.pairs)
+    if goal.unless:
+        yield "unless", " / ".join(goal.unless)
+
+
+def _about(scenario: Scenario, family: Family) -> Iterator[tuple[str, str]]:
+    from fdbcore.suites.staged.scenarios import LEVELS
+
+    for each in scenario.corrections:
+        change = f": {each.before} → {each.after}" if each.before and each.after else ""
+        what = "itself" if each.of == each.stage else f"goal {each.of}"
+        yield "corrects", f"goal {each.stage} corrects {what}{change}"
+    for of in scenario.references:
+        yield "refers", f"goal {of.stage}, by {of.kind}: “{of.says}” means {of.means}"
+    if scenario.safety is not UNSET:
+        yield "boundary", scenario.safety.boundary
+        yield "instead", ", ".join(scenario.safety.alternatives)
+    yield "last words", f"“{scenario.last_words}”"
+    yield "limits", f"{scenario.limits.turns} turns of A, {scenario.limits.max_s:g} s"
+    yield "task score", "none" if family.score is UNSET else f"{family.score.title}, 1 to {LEVELS}"
+
+
+def _labelled(label: str, text: str, columns: int) -> str:
+    return _wrapped(f"   {label:<{_LABEL_COLUMNS}}", text, columns)
+
+
+def _wrapped(head: str, text: str, columns: int) -> str:
+    """`text` after `head`, indented, in lines of `columns` cells. Japanese and Chinese have no spaces to break at."""
+    from fdbcore.report import filled
+    from fdbcore.suites.staged.reading import UNSPACED
+
+    if not UNSPACED.search(text):
+        return filled(f"{head}{text}", columns, " " * len(head))
+    from rich.cells import chop_cells
+
+    return head + f"\n{' ' * len(head)}".join(line.strip() for line in chop_cells(text, columns - len(head)))

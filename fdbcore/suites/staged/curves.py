@@ -24,9 +24,8 @@ from fdbcore.report import counted
 from fdbcore.results import draws_of_ids, means_of_ids
 from fdbcore.stats import Estimate, Floats, bootstrap_columns, bootstrap_times, contrast_of_means, pairs_needed
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.judging import BINS, binned_means, marks_of_events, spans_of
-from fdbcore.suites.staged.rows import Group, StagedPlace
-from fdbcore.suites.staged.scales import LABELS
+from fdbcore.suites.staged.replies import BINS, binned_means, marks_of_events, spans_of
+from fdbcore.suites.staged.rows import LABELS, Group, StagedPlace
 from fdbcore.suites.staged.scenarios import MARKS, builtin_families
 from fdbcore.suites.staged.users import BOTH
 from fdbcore.types import TICKS_PER_S

@@ -17,8 +17,7 @@ from fdbcore.measures import BY, Examined
 from fdbcore.report import NONE, ColumnGroup, fitted, render, table, width_columns, wrapped
 from fdbcore.stats import REPEATED, REST, Floats, quantile, variance_shares
 from fdbcore.suites.staged.cases import PROVEN, LostCase, StagedCase
-from fdbcore.suites.staged.rows import ORDER
-from fdbcore.suites.staged.scales import COMPARED, LABELS
+from fdbcore.suites.staged.rows import COMPARED, LABELS, ORDER
 from fdbcore.types.scorecard import Interval
 
 SCENARIO, SYSTEM, EXAMINER = "scenario", "system", "examiner"

@@ -13,25 +13,29 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import UNSET
 
+from fdbcore.analysis import JudgingSpent
 from fdbcore.errors import InputError
-from fdbcore.runs import JudgeAnswer, JudgeQuestion
+from fdbcore.protocols import Judge
+from fdbcore.runs import JUDGED, JudgeAnswer, JudgeOptions, JudgeQuestion, JudgeRequest, KeptAnswers
 from fdbcore.stats import Floats
+from fdbcore.suites.staged.cases import StagedCase
+from fdbcore.suites.staged.hearing import Heard, judged_dialogue
+from fdbcore.suites.staged.replies import binned_means, early_means, spans_of
 from fdbcore.suites.staged.scenarios import LEVELS, MARKS, Family, rubric_of_events, rubric_of_score
+from fdbcore.types import SIDES
 
 DRAWS: Final = 100
 """How many sets of repeats an interval draws from, of a dialogue that was judged several times."""
-BINS: Final = tuple((start_s, start_s + 15.0) for start_s in np.arange(0.0, 120.0, 15.0).tolist())
-"""The bins of Full-Duplex-Bench v2, in seconds."""
-EARLY_BINS: Final = 5
-"""Its published tables have the bins up to 75 s alone."""
 WORDS_IN_A_ROW: Final = 3
 """So many of what was said are a quotation without marks; fewer may be chance."""
 
@@ -43,10 +47,45 @@ _QUOTED: Final = re.compile(
 _WORD: Final = re.compile(r"\w+(?:['’]\w+)*")
 
 
+Aspect: TypeAlias = Literal["transcriber", "judge", "rubrics"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setup:
+    """Who hears and judges, by which wording (from 0). aspect, name: how it differs from the main setup; or none."""
+
+    transcriber: str
+    judge: Judge | None
+    wording: int
+    aspect: Aspect | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherSetup:
+    """Another setup than the main one. main, other: what differs, in words. values: of each dialogue by its path."""
+
+    aspect: Aspect
+    main: str
+    other: str
+    values: Mapping[Path, Mapping[str, float]]
+
+
+def setups_of(transcribers: Sequence[str], judges: Sequence[Judge], wordings: Sequence[int]) -> list[Setup]:
+    """The main setup, then those that differ from it in one aspect."""
+    main = Setup(next(iter(transcribers), ""), next(iter(judges), None), wordings[0])
+    return [
+        main,
+        *(Setup(name, main.judge, main.wording, "transcriber", name) for name in transcribers[1:]),
+        *(Setup(main.transcriber, judge, main.wording, "judge", judge.name) for judge in judges[1:]),
+        *(Setup(main.transcriber, main.judge, n, "rubrics", f"wording {n + 1}") for n in wordings[1:]),
+    ]
+
+
 def questions_of(
     evidence: Mapping[str, Any], events: Sequence[Mapping[str, Any]], family: Family | None, wording: int
 ) -> list[JudgeQuestion]:
-    """What a judge is asked of one dialogue, see `marking`. family: None if unknown. wording: of rubrics, from 0."""
+    """What a judge is asked of one dialogue, see `hearing`. family: None if unknown. wording: of rubrics, from 0."""
     found = []
     if events:
         rubric = rubric_of_events(wording, events)
@@ -56,6 +95,65 @@ def questions_of(
         points = [point for kind, point in (each.where for each in rubric.questions if len(each.where) == 2)]
         found.append(JudgeQuestion(rubric, evidence, partial(_check_task, points)))
     return found
+
+
+class PlannedQuestions(NamedTuple):
+    """What is asked of one dialogue by one setup."""
+
+    setup: Setup
+    path: Path
+    events: Sequence[Mapping[str, Any]]
+    questions: Sequence[JudgeRequest]
+
+
+def requests_of(
+    cases: Sequence[StagedCase],
+    heard: Mapping[str, Mapping[Path, Heard]],
+    setups: Sequence[Setup],
+    families: Mapping[Path, Mapping[str, Family]],
+) -> list[PlannedQuestions]:
+    """All that judges are asked of dialogues with both sides known, setup by setup. heard: the words by source.
+    families: of each run, see `families_of`.
+    """
+    kept = {case.path: KeptAnswers(case.path / JUDGED) for case in cases}
+    dialogues = {
+        (name, case.path): judged_dialogue(case.path, own[case.path])
+        for name, own in heard.items()
+        for case in cases
+        if set(SIDES) <= {*own.get(case.path, ())}
+    }
+    planned = []
+    for setup in setups:
+        for case in cases:
+            dialogue = dialogues.get((setup.transcriber, case.path))
+            if dialogue is None or setup.judge is None:
+                continue
+            family = families[case.path.parent].get(case.family)
+            questions = questions_of(dialogue.evidence, dialogue.events, family, setup.wording)
+            requests = [JudgeRequest(kept[case.path], setup.judge, question) for question in questions]
+            planned.append(PlannedQuestions(setup, case.path, dialogue.events, requests))
+    return planned
+
+
+class MarkedDialogues(NamedTuple):
+    """The marks of dialogues by setup and path, what all of them took, and what was asked now, in words."""
+
+    by_setup: Mapping[Setup, Mapping[Path, DialogueMarks]]
+    spent: JudgingSpent
+    told: str
+
+
+def mark_all(
+    planned: Sequence[PlannedQuestions], options: JudgeOptions, jobs: int | None, show: Callable[[str], None]
+) -> MarkedDialogues:
+    """Ask judges what was planned, in that order: if the limit is reached, the first setup is whole."""
+    asked = options.ask([each for own in planned for each in own.questions], jobs, show)
+    answers = iter(asked.answers)
+    found: dict[Setup, dict[Path, DialogueMarks]] = {}
+    for own in planned:
+        questions = [each.question for each in own.questions]
+        found.setdefault(own.setup, {})[own.path] = marks_of(questions, [*islice(answers, len(questions))], own.events)
+    return MarkedDialogues(found, asked.spent, asked.told)
 
 
 @dataclass(slots=True)
@@ -114,40 +212,6 @@ class DialogueMarks:
         return found
 
 
-def spans_of(events: Sequence[Mapping[str, Any]]) -> Floats:
-    """(events, 2): where each begins and ends, in seconds."""
-    return np.array([(event["from_s"], event["to_s"]) for event in events], float).reshape(-1, 2)
-
-
-def marks_of_events(events: Sequence[Mapping[str, Any]]) -> Floats:
-    """(events, 2): MARKS of each; NaN where one is missing."""
-    found = [[_number(event["marks"].get(name)) for name in MARKS] for event in events]
-    return np.array(found, float).reshape(-1, 2)
-
-
-def binned_means(spans_s: Floats, marks: Floats) -> Floats:
-    """The means of MARKS in each of BINS, (bins, 2), weighted by how long an event lies in it; NaN where none does.
-
-    spans_s, marks: (n, 2); an event that lacks a mark is NaN, and counts nowhere, as one without length.
-    """
-    known, edges_s = ~np.isnan(marks).any(axis=1), np.array(BINS)
-    starts_s, ends_s = spans_s[known].T
-    overlaps_s = np.maximum(np.minimum(ends_s, edges_s[:, 1:]) - np.maximum(starts_s, edges_s[:, :1]), 0.0)
-    total_s = overlaps_s.sum(axis=1, keepdims=True)
-    found: Floats = np.divide(
-        overlaps_s @ marks[known], total_s, out=np.full((len(BINS), 2), np.nan), where=total_s > 0
-    )
-    return found
-
-
-def early_means(binned: Floats) -> dict[str, float]:
-    """The means over those bins up to 75 s in which an event with both marks lies, by the ids of their scales."""
-    early = binned[:EARLY_BINS]
-    known = early[~np.isnan(early[:, 0])]
-    means = known.mean(axis=0).tolist() if len(known) else []
-    return {f"{mark}_75_s": mean for mark, mean in zip(MARKS, means, strict=False)}
-
-
 def marks_of(
     questions: Sequence[JudgeQuestion], answers: Sequence[Sequence[JudgeAnswer]], events: Sequence[Mapping[str, Any]]
 ) -> DialogueMarks:
@@ -160,15 +224,15 @@ def marks_of(
             of_events = [None if marks is None else _by_number(marks) for marks in given]
             for mark in MARKS:
                 rows = [
-                    [_number(None if one is None else one[each["event"]].get(mark)) for one in of_events]
+                    [None if one is None else one[each["event"]].get(mark) for one in of_events]
                     for each in found.events
                 ]
-                found.repeats[mark] = np.array(rows)
+                found.repeats[mark] = np.array(rows, float)
             for row, event in enumerate(found.events):
                 marks = _event_marks(event["event"], of_events, {m: found.repeats[m][row] for m in MARKS})
                 event["marks"] = found.checked(marks, {mark: f"{mark}_reason" for mark in MARKS}, question.evidence)
         else:
-            scores = np.array([[_number(None if marks is None else _task_score(marks)) for marks in given]])
+            scores = np.array([[None if marks is None else _task_score(marks) for marks in given]], float)
             found.repeats["task_score"] = scores
             task = _task(given, scores[0])
             found.task = None if task is None else found.checked(task, {"score": "reason"}, question.evidence)
@@ -230,10 +294,6 @@ def _medians(scores: Floats) -> Floats:
     return medians
 
 
-def _number(mark: float | None) -> float:
-    return np.nan if mark is None else float(mark)
-
-
 def _plain(mark: float) -> float | None:
     """A mark as a JSON value."""
     return None if np.isnan(mark) else int(mark) if float(mark).is_integer() else float(mark)
@@ -292,7 +352,7 @@ def _task_score(marks: Mapping[str, Any]) -> float | None:
 
 
 def quotes(reason: str, evidence: Mapping[str, Any]) -> bool:
-    """Whether a reason quotes what a judge has read. evidence: as of `marking.evidence_of`."""
+    """Whether a reason quotes what a judge has read. evidence: as of `hearing.evidence_of`."""
     if _TIME.search(reason):
         return True
     said = [_words(each["words"]) for each in evidence["said"]]

@@ -11,25 +11,18 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from statistics import fmean
-from typing import Annotated, Any, Final, TypedDict
-
-from msgspec import Meta, Struct
+from typing import Any, Final, TypedDict
 
 from fdbcore.errors import InputError
-from fdbcore.recording import converted
 from fdbcore.runtime import misfits, parsed_json, read_whole
 from fdbcore.suites.staged.scenarios import (
-    MARKS,
     SCHEMA,
     Correction,
     Scenario,
     ScenarioFile,
     SessionLimits,
     StagedGoal,
-    data_of,
 )
-from fdbcore.types.scorecard import Figure, ScoreRow
 
 CLOSING: Final = "The conversation is over."
 """The phrase with which its examiner ends."""
@@ -55,8 +48,6 @@ _CREDIT: Final = (
 )
 _ROLE: Final = re.compile(r"\*\*Roleplay (.+?)\*\*")
 _CORRECTS: Final = re.compile(r"T(\d{1,9})(?: corrects T(\d{1,9}))?")
-SCALES: Final = {"task": "task_score", **{mark: f"{mark}_75_s" for mark in MARKS}}
-"""The scale of each measure of a table; turn-taking and instruction following are of 0 to 75 s."""
 
 
 class ReleasedTask(TypedDict):
@@ -148,76 +139,3 @@ def _has_tables(value: object) -> bool:
 def _value(value: object) -> str:
     """JSON's texts, numbers and lists are TOML's, but for one control character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-class PublishedLine(Struct, frozen=True):
-    """The scores of a system at a pacing of the examiner, by family; they have no interval and no n."""
-
-    pacing: str
-    system: str
-    scores: dict[str, float]
-
-
-class PublishedTable(Struct, frozen=True):
-    """A published table. measure: task, turn_taking or instruction_following. source: where it stands."""
-
-    measure: str
-    title: str
-    source: str
-    line: list[PublishedLine]
-
-
-class PublishedAgreementLine(Struct, frozen=True):
-    """How well judge and people agreed on a metric: Krippendorff's alpha and Pearson's r."""
-
-    metric: str
-    alpha: float
-    r: float
-
-
-class PublishedAgreement(Struct, frozen=True):
-    """How well judge and people agreed. source: where it stands."""
-
-    source: str
-    line: list[PublishedAgreementLine]
-
-
-class StagedPublished(Struct, frozen=True):
-    """What Full-Duplex-Bench v2 published, to be seen beside. Nothing is tested against it."""
-
-    label: Annotated[str, Meta(description="what has to stand beside each figure")]
-    conditions: Annotated[str, Meta(description="how it was measured")]
-    sources: list[str] = []
-
-
-class PublishedFile(StagedPublished, frozen=True, kw_only=True):
-    """All that was published."""
-
-    table: list[PublishedTable]
-    agreement: PublishedAgreement
-
-
-def published_rows(published: PublishedFile) -> list[ScoreRow]:
-    """A row for each pacing and system, the mean over families, and one for each family, which is a subset."""
-    found: dict[tuple[str, str, str], dict[str, Figure]] = {}
-    for table in published.table:
-        for line in table.line:
-            scores = {FAMILIES[family]: score for family, score in line.scores.items()}
-            for family, score in {
-                "": fmean(scores.values()),
-                **scores,
-            }.items():  # the paper quotes means of task scores
-                own = found.setdefault((line.pacing.lower(), line.system, family), {})
-                own[SCALES[table.measure]] = Figure(score)
-    return [
-        ScoreRow(f"published {pacing}", "published", system, None, found[key], subset=family)
-        for pacing, system in dict.fromkeys(key[:2] for key in found)
-        for family in ("", *FAMILIES.values())
-        if (key := (pacing, system, family)) in found
-    ]
-
-
-def published() -> PublishedFile:
-    """The tables that ship with fdbcore."""
-    found: PublishedFile = converted(data_of("fdb2_published.toml"), PublishedFile)
-    return found

@@ -32,11 +32,16 @@ from fdbcore.report import (
 )
 from fdbcore.suites.staged import examined
 from fdbcore.suites.staged.curves import CurvePoint, StagedCurve
-from fdbcore.suites.staged.document import StagedDocument, StagedSettings
-from fdbcore.suites.staged.released import SCALES
-from fdbcore.suites.staged.rows import JUDGED
-from fdbcore.suites.staged.scales import COMPARED, EVENTS_MEAN, FAMILIES_MEAN, LABELS
-from fdbcore.suites.staged.variants import ASPECTS, StagedVariant, VariantRow, difference_text
+from fdbcore.suites.staged.document import (
+    ASPECTS,
+    PUBLISHED_SCALES,
+    StagedDocument,
+    StagedSettings,
+    StagedVariant,
+    VariantRow,
+    difference_text,
+)
+from fdbcore.suites.staged.rows import COMPARED, EVENTS_MEAN, FAMILIES_MEAN, JUDGED, LABELS
 from fdbcore.types.scorecard import NO_FIGURE, Passes, PassesOfK, Scale, Scorecard, ScoreRow
 
 MEANS: Final = {
@@ -105,7 +110,7 @@ def _families(found: Scorecard, width: int) -> Iterator[str]:
 def _beside_published(found: Scorecard, width: int) -> Iterator[str]:
     """What was published, and our own figures of the same measures, by family; slow and fast for themselves."""
     shown = [row for row in found.subsets if row.group in ("system", "published")]
-    for name, speed in product(SCALES.values(), ("slow", "fast")):
+    for name, speed in product(PUBLISHED_SCALES.values(), ("slow", "fast")):
         own_too = [row for row in shown if name in row.measures or row.group == "system"]
         rows = [row for row in own_too if speed in row.condition]
         families, scale = list(dict.fromkeys(row.subset for row in rows)), found.scale(name)

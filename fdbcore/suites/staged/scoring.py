@@ -6,38 +6,36 @@ average. Nobody can foresee what has to be asked again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 from zlib import crc32
 
-from msgspec.structs import replace
-
-from fdbcore.analysis import CallToHear, Told, hear_calls, missing_words, seconds_to_hear
-from fdbcore.endpoints import Brief
-from fdbcore.errors import InputError, MissingExtraError, SettingsError, told_as
-from fdbcore.measures import Reading
-from fdbcore.recording import Transcript, converted
-from fdbcore.runs import Desk, JudgeOptions, expected_hearing, expected_of, usual_words
+from fdbcore.errors import InputError, SettingsError
+from fdbcore.runs import JudgeOptions, expected_words
 from fdbcore.runtime import redacted
-from fdbcore.sources import WordSource, word_source_of
+from fdbcore.sources import WordSource, word_sources_of
 from fdbcore.stats import SEED
 from fdbcore.suites.staged.cases import StagedCase, dialogues_of
 from fdbcore.suites.staged.document import StagedJudging, document
-from fdbcore.suites.staged.goals import MET, NOT_HEARD, UNMET, GoalResult, goal_values, heard_wordings
-from fdbcore.suites.staged.judging import DialogueMarks
-from fdbcore.suites.staged.marking import Heard, mark_all, requests_of
-from fdbcore.suites.staged.replied import JUDGE, is_of_replies, replied
+from fdbcore.suites.staged.goals import GoalResult, goal_values
+from fdbcore.suites.staged.hearing import (
+    Heard,
+    by_side,
+    calls_to_hear,
+    goals_heard,
+    hear,
+    unheard_warnings,
+)
+from fdbcore.suites.staged.judging import DialogueMarks, OtherSetup, Setup, mark_all, requests_of, setups_of
+from fdbcore.suites.staged.replies import JUDGE, is_of_replies, replied
 from fdbcore.suites.staged.rows import JUDGED, RULE, rule_of
 from fdbcore.suites.staged.users import families_of, left_out_of
-from fdbcore.suites.staged.variants import OtherSetup, Setup, setups_of
-from fdbcore.types import SIDES, TICK_MS, Problem, Side
+from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse
-from fdbcore.types.words import as_text
 
-DEFAULT_REQUESTS: Final = 4
 TOKENS_OF_A_MARK: Final = 60
 """What a judge writes for a mark with its reason: about forty words."""
 
@@ -123,7 +121,7 @@ class Scoring:
             if (goals := by_words.get(main.transcriber, {}).get(case.path)) is not None:
                 case.goals = goals
                 case.values.update(goal_values(goals))
-        marked, judging, told = self._judged(cases, heard, setups, problems, jobs or DEFAULT_REQUESTS, show)
+        marked, judging, told = self._judged(cases, heard, setups, problems, jobs, show)
         variants = []
         for setup in others:
             assert setup.aspect is not None
@@ -142,16 +140,14 @@ class Scoring:
         heard: Mapping[str, Mapping[Path, Heard]],
         setups: Sequence[Setup],
         problems: list[Problem],
-        jobs: int,
+        jobs: int | None,
         show: Callable[[str], None],
     ) -> tuple[Mapping[Setup, Mapping[Path, DialogueMarks]], StagedJudging | None, list[str]]:
         """The marks by setup; those of the main one stand in the dialogues, too."""
         if not self.judging.judges:
             return {}, None, []
-        repeats = self.judging.repeats
-        desk = Desk(self.judging.limit_usd)
-        marked, spent, told = mark_all(requests_of(cases, heard, setups, repeats), repeats, desk, jobs, show)
         families = {run: families_of(run) for run in {case.path.parent for case in cases}}
+        marked, spent, told = mark_all(requests_of(cases, heard, setups, families), self.judging, jobs, show)
         main = marked.get(setups[0], {})
         for case in cases:
             family = families[case.path.parent].get(case.family)
@@ -178,11 +174,10 @@ def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
     """The recognisers of the options by address, with settings where these alone differ. SettingsError if unknown."""
     addresses = list(dict.fromkeys(options["transcriber"]))
     short = [address.partition("?")[0] for address in addresses]
-    with told_as("--transcriber", "asr"):
-        return {
-            name if short.count(name) == 1 else redacted(address): word_source_of(address)
-            for name, address in zip(short, addresses, strict=True)
-        }
+    names = [
+        name if short.count(name) == 1 else redacted(address) for name, address in zip(short, addresses, strict=True)
+    ]
+    return dict(zip(names, word_sources_of(addresses), strict=True))
 
 
 def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[str], None]) -> Iterator[ExpectedUse]:
@@ -194,106 +189,10 @@ def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[s
         raise InputError("expected staged dialogues, found none")
     heard = {}
     for name, source in scoring.sources.items():
-        used, heard[name] = _of_words(cases, source, bool(judges), show)
+        used, words = expected_words(calls_to_hear(cases, bool(judges)), source, "dialogue")
+        heard[name] = by_side(words)
         yield used
-    planned = requests_of(cases, heard, scoring.setups, scoring.judging.repeats) if judges else []
-    for judge in judges:
-        requests = {(own.path, each.key): each for own in planned for each in own.requests if each.judge is judge}
-        yield expected_of(judge, [*requests.values()], lambda of: TOKENS_OF_A_MARK * len(of.question.rubric.questions))
-
-
-def _of_words(
-    cases: Sequence[StagedCase], source: WordSource, for_judge: bool, show: Callable[[str], None]
-) -> tuple[ExpectedUse, dict[Path, Heard]]:
-    """What a recogniser would hear, and the words of all dialogues: those that it has given, or as many as usual."""
-    wanted = {case.path: sides_wanted(case, for_judge) for case in cases}
-    seconds = {
-        path: seconds_to_hear(reading, source, language_of(reading), sides)
-        for path, sides in wanted.items()
-        if sides
-        for reading in (Reading(path),)
-    }
-    found, *_ = hear([case for case in cases if seconds.get(case.path) == 0], source, for_judge, None, show)
-    found |= {path: usual_words(Reading(path)) for path, left in seconds.items() if left}
-    return expected_hearing(source, "dialogue", list(seconds.values())), found
-
-
-def hear(
-    cases: Sequence[StagedCase], source: WordSource, for_judge: bool, jobs: int | None, show: Callable[[str], None]
-) -> tuple[dict[Path, Heard], list[Problem], list[str]]:
-    """The words of dialogues by their paths, what could not be transcribed, and of which sides nobody told words.
-
-    What was transcribed before is used again. for_judge: see `sides_wanted`. jobs: see `Transcribing`. SettingsError if
-    the source gives no words with times.
-    """
-    wanted: dict[str, list[StagedCase]] = {}
-    for case in cases:
-        if sides_wanted(case, for_judge):
-            wanted.setdefault(language_of(Reading(case.path)), []).append(case)
-    found: dict[Path, Heard] = {}
-    problems: list[Problem] = []
-    why_not: dict[str, Mapping[Side, str]] = {}
-    for language, own in wanted.items():
-        calls = [CallToHear(str(case.path), case.path, sides_wanted(case, for_judge)) for case in own]
-        heard = hear_calls(calls, source, language, jobs, show, "dialogues")
-        found |= {Path(where): {each.side: each for each in of} for where, of in heard.transcripts.items()}
-        problems += heard.problems
-        why_not |= heard.why_not
-    return found, problems, missing_words(source, why_not)
-
-
-def sides_wanted(case: StagedCase, for_judge: bool) -> Sequence[Side]:
-    """Both sides for a judge, if not all of B is echo; else B's where nobody heard whether a goal was met."""
-    if for_judge and not case.only_echo:
-        return SIDES
-    return ("B",) if any(goal.verdict == NOT_HEARD for goal in case.goals) else ()
-
-
-def unheard_warnings(cases: Sequence[StagedCase], sources: Sequence[WordSource]) -> list[str]:
-    """That nobody heard whether goals were met, and what mends it. sources: asked ones; the first decides goals."""
-    deaf = [case for case in cases if any(goal.verdict == NOT_HEARD for goal in case.goals)]
-    if not deaf:
-        return []
-    what = f"in {len(deaf)} of {len(cases)} dialogues it is not known whether goals were met"
-    why = f", because {sources[0].name} has no words of the system" if sources else ""
-    mends = [_mended_by(deaf, {source.name for source in sources}), "fdbcore run --ears whisper hears during the call"]
-    return [f"examiner without ears: {what}{why}; {'; '.join(filter(None, mends))}"]
-
-
-def _mended_by(deaf: Sequence[StagedCase], asked: Collection[str]) -> str:
-    """The source of words that would decide their goals now, and what it still needs; "" if it was asked already."""
-    told = word_source_of(Told.name)
-    assert isinstance(told, Told)
-    if not any(told.why_not(Reading(case.path), "B", "") for case in deaf):
-        return "--transcriber told takes what the system tells of its own words"
-    try:
-        whisper = word_source_of("whisper")
-    except MissingExtraError as error:
-        return f"--transcriber whisper hears them once it is there ({error})"
-    return "" if whisper.name in asked else "--transcriber whisper hears them now"
-
-
-def language_of(recording: Reading) -> str:
-    """The language of a dialogue for a recogniser, as ISO 639-1; "" where it changes."""
-    brief: Brief = converted(recording.meta["parties"]["A"]["brief"], Brief)
-    return brief.language if all(goal.language == brief.language for goal in brief.goals) else ""
-
-
-def goals_heard(case: StagedCase, b: Transcript) -> list[GoalResult]:
-    """The goals of a dialogue; those that nobody heard are decided by B's words since B could first hear them."""
-    recording, found = Reading(case.path), []
-    brief: Brief = converted(recording.meta["parties"]["A"]["brief"], Brief)
-    events = [event for event in recording.events if event["side"] == "A"]
-    for number, (result, goal) in enumerate(zip(case.goals, brief.goals, strict=True), 1):
-        heard, ticks = heard_wordings(events, number), result.ticks
-        if result.verdict != NOT_HEARD or not goal.heard or ticks is None or not heard:
-            found.append(result)
-            continue
-        own = [
-            word
-            for word in b.words
-            if not word.is_doubtful and heard[0]["tick"] <= (word.start_ms + word.end_ms) / 2 / TICK_MS < ticks[1]
-        ]
-        words = as_text(own)
-        found.append(replace(result, words=words, verdict=MET if goal.is_met_by(words) else UNMET))
-    return found
+    families = {run: families_of(run) for run in {case.path.parent for case in cases}}
+    planned = requests_of(cases, heard, scoring.setups, families) if judges else []
+    questions = [each for own in planned for each in own.questions]
+    yield from scoring.judging.expected(questions, lambda of: TOKENS_OF_A_MARK * len(of.question.rubric.questions))

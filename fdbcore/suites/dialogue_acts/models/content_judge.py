@@ -22,16 +22,13 @@ from fdbcore.report import judging_took
 from fdbcore.results import ProblemEntry, with_holm
 from fdbcore.runs import (
     VERDICT,
-    Desk,
     JudgeOptions,
     JudgeQuestion,
     JudgeRequest,
     KeptAnswers,
     Verdict,
-    ask_each_once,
     check_verdict,
     expected_of,
-    spent_on,
     verdict_of,
 )
 from fdbcore.stats import wilson_by_cluster
@@ -123,7 +120,7 @@ def expected_judging(
     """What the judge would still be asked. unheard: replies whose words nobody knows yet, no two of them alike."""
     known = {request.key: request for request in _requests(replies, options, kept_in)}
     requests = [*known.values(), *_requests(unheard, options, kept_in)]
-    return expected_of(options.judges[0], requests, lambda request: TOKENS_OF_A_VERDICT)
+    return expected_of(options.judges[0], options.repeated(requests), lambda request: TOKENS_OF_A_VERDICT)
 
 
 def unheard_reply(to: Record) -> JudgedReply:
@@ -132,15 +129,10 @@ def unheard_reply(to: Record) -> JudgedReply:
 
 
 def _requests(replies: Sequence[JudgedReply], options: JudgeOptions, kept_in: Path) -> list[JudgeRequest]:
-    """What the judge is asked about the replies that were given, each so many times as there are repeats."""
+    """What the judge is asked about the replies that were given."""
     kept = KeptAnswers(kept_in)
     (judge,) = options.judges
-    return [
-        JudgeRequest(kept, judge, each.question, repeat)
-        for each in replies
-        if each.question is not None
-        for repeat in range(options.repeats)
-    ]
+    return [JudgeRequest(kept, judge, each.question) for each in replies if each.question is not None]
 
 
 def judge_content(
@@ -158,18 +150,17 @@ def judge_content(
     options = job.judging
     if not options.judges:
         return content, []
-    desk, replies = Desk(options.limit_usd), replies_to_judge(sets, responses)
-    requests = _requests(replies, options, job.out / JUDGED)
-    asked = ask_each_once(requests, desk, job.jobs, job.show)
+    replies = replies_to_judge(sets, responses)
+    asked = options.ask(_requests(replies, options, job.out / JUDGED), job.jobs, job.show)
     answers = iter(asked.answers)
     verdicts: dict[ReplyPlace, Verdict] = {}
     problems = list(content.problems)
     for each in replies:
-        own = [] if each.question is None else [next(answers) for _ in range(options.repeats)]
+        own = [] if each.question is None else next(answers)
         verdicts[each.place] = found = verdict_of(own) if own else NOT_GIVEN
         if found.right is None:
             problems.append(ProblemEntry(each.where, f"{each.place.system}: content unscored: {found.reason}"))
-    judging: JudgedBy = {**spent_on(requests, options.repeats, desk.stopped), "judge": options.judges[0].name}
+    judging: JudgedBy = {**asked.spent, "judge": options.judges[0].name}
     judged = _with_verdicts(structs.replace(content, problems=problems, judging=judging), verdicts, sets, settings)
     return judged, [asked.told, judging_took(judging, "these replies")]
 

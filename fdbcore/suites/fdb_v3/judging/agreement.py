@@ -12,10 +12,8 @@ from msgspec import Meta, Struct
 
 from fdbcore.stats import Estimate, Floats, agreement
 from fdbcore.suites.fdb_v3.cases import V3Case
-from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
-from fdbcore.suites.fdb_v3.compat.measures import matches_exactly, passes
-from fdbcore.suites.fdb_v3.judging.questions import labelled_pairs, pair_key
-from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts
+from fdbcore.suites.fdb_v3.compat import LoggedCall, matches_exactly, passes
+from fdbcore.suites.fdb_v3.judging.questions import CaseVerdicts, labelled_pairs, pair_key
 from fdbcore.suites.fdb_v3.scenarios import LabelKind
 from fdbcore.suites.fdb_v3.world import FunctionCall
 

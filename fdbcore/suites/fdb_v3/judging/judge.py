@@ -9,38 +9,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from statistics import median_low
+from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Meta
 
 from fdbcore.analysis import JudgingSpent
 from fdbcore.runs import (
     JUDGED,
-    Desk,
     JudgeAnswer,
     JudgeOptions,
-    JudgeQuestion,
     JudgeRequest,
     KeptAnswers,
     Verdict,
-    ask_each_once,
-    spent_on,
     verdict_of,
+    why_not,
 )
-from fdbcore.suites.fdb_v3.cases import V3Case
-from fdbcore.suites.fdb_v3.compat.logs import SystemLog
+from fdbcore.suites.fdb_v3.cases import GivenVerdict, SaidPart, V3Case, V3Verdicts
+from fdbcore.suites.fdb_v3.compat import SystemLog
 from fdbcore.suites.fdb_v3.judging.agreement import JudgeAgreement, PassedBy, agreement_of, passed_by, right_by
 from fdbcore.suites.fdb_v3.judging.questions import (
-    argument_questions,
+    CaseVerdicts,
+    SpeechVerdict,
     labelled_pairs,
     pair_key,
-    response_question,
-    speech_question,
+    questions_of,
 )
-from fdbcore.suites.fdb_v3.judging.verdicts import CaseVerdicts, GivenVerdict, V3Verdicts, speech_verdict_of
 from fdbcore.types import Problem
 
-DEFAULT_REQUESTS: Final = 4
 SAID_NOTHING: Final = Verdict(False, "it said nothing")
 
 
@@ -73,68 +69,44 @@ def judge_cases(
     if not options.judges:
         return JudgedCases()
     planned = plan_of(cases, options, kept_file)
-    requests = [request for each in planned for request in each.requests]
-    desk = Desk(options.limit_usd)
-    asked = ask_each_once(requests, desk, jobs or DEFAULT_REQUESTS, show)
+    asked = options.ask([question for each in planned for question in each.questions.values()], jobs, show)
     answers = iter(asked.answers)
     given = {each.judge: [CaseVerdicts({}) for _ in cases] for each in planned}
     for each in planned:
-        own = {name: [next(answers) for _ in range(options.repeats)] for name in each.questions}
+        own = {name: next(answers) for name in each.questions}
         given[each.judge][each.number] = _verdicts(cases[each.number], own)
     for case, verdicts in zip(cases, next(iter(given.values())), strict=True):
         case.log = _filled(replace(case.log, arguments_right=right_by(verdicts, case, "as_released")), verdicts)
         case.repaired_right = right_by(verdicts, case, "repaired")
         case.verdicts = _given(case, verdicts)
+    problems, warnings = list(_problems(cases, given, options.repeats)), list(_warnings(cases))
     judging: V3Judging = {
-        **spent_on(requests, options.repeats, desk.stopped),
+        **asked.spent,
         "judges": list(given),
         "agreement": list(agreement_of(cases, given)),
         "passed": list(passed_by(cases, given)),
     }
-    problems = list(_problems(cases, given, options.repeats))
-    return JudgedCases(problems, list(_warnings(cases)), judging, [asked.told])
+    return JudgedCases(problems, warnings, judging, [asked.told])
 
 
 class PlannedCase(NamedTuple):
-    """What one judge is asked about one case: each question so many times as there are repeats.
-
-    questions: by what is judged, see `_questions`. number: of the case.
-    """
+    """What one judge is asked about one case. questions: by what is judged, see `questions_of`. number: of the case."""
 
     judge: str
     number: int
-    questions: Mapping[str, JudgeQuestion]
-    requests: Sequence[JudgeRequest]
+    questions: Mapping[str, JudgeRequest]
 
 
 def plan_of(cases: Sequence[V3Case], options: JudgeOptions, kept_file: Path) -> list[PlannedCase]:
     """All that judges are to be asked; the first judge comes first, so that it is whole if the desk stops."""
     files = [kept_file if case.path is None or case.world is None else case.path / JUDGED for case in cases]
     places = {file: KeptAnswers(file) for file in files}
-    questions = [_questions(case) for case in cases]
+    questions = [questions_of(case) for case in cases]
     return [
-        PlannedCase(
-            judge.name,
-            number,
-            own,
-            [
-                JudgeRequest(places[file], judge, question, repeat)
-                for question in own.values()
-                for repeat in range(options.repeats)
-            ],
-        )
+        PlannedCase(judge.name, number, {name: JudgeRequest(places[file], judge, each) for name, each in own.items()})
         for judge in options.judges
         for number, (file, own) in enumerate(zip(files, questions, strict=True))
     ]
-
-
-def _questions(case: V3Case) -> dict[str, JudgeQuestion]:
-    """By the key of a pair of calls, or as "response" and "speech", which is the key of no pair."""
-    found = argument_questions(case)
-    for name, question in (("response", response_question(case)), ("speech", speech_question(case))):
-        if question is not None:
-            found[name] = question
-    return found
 
 
 def _verdicts(case: V3Case, answers: Mapping[str, Sequence[JudgeAnswer]]) -> CaseVerdicts:
@@ -146,6 +118,27 @@ def _verdicts(case: V3Case, answers: Mapping[str, Sequence[JudgeAnswer]]) -> Cas
         response,
         speech_verdict_of(answers["speech"]) if "speech" in answers else None,
     )
+
+
+def speech_verdict_of(answers: Sequence[JudgeAnswer]) -> SpeechVerdict:
+    """The parts that more than half of the answers find, each as the answer with the middle beginning has it."""
+    given = [each.marks for each in answers if each.marks is not None]
+    if not given:
+        return SpeechVerdict(0, None, None, why_not(answers))
+    reason = str(given[0].get("reason", ""))
+    return SpeechVerdict(len(given), _middle("filler", given), _middle("key", given), reason, why_not(answers))
+
+
+def _middle(part: str, given: Sequence[Mapping[str, Any]]) -> SaidPart | None:
+    found = [
+        SaidPart(text, float(marks[f"{part}_from_s"]), float(marks[f"{part}_to_s"]))
+        for marks in given
+        if (text := marks[part].strip())
+    ]
+    if 2 * len(found) <= len(given):
+        return None
+    middle_s = median_low(each.start_s for each in found)
+    return next(each for each in found if each.start_s == middle_s)
 
 
 def _filled(log: SystemLog, verdicts: CaseVerdicts) -> SystemLog:
@@ -196,7 +189,11 @@ def _warnings(cases: Sequence[V3Case]) -> Iterator[str]:
 def _given(case: V3Case, verdicts: CaseVerdicts) -> V3Verdicts:
     speech, pairs = verdicts.speech, labelled_pairs(case, "as_released")
     return V3Verdicts(
-        [None if made is None else GivenVerdict.of(verdicts.arguments[pair_key(each, made)]) for each, made in pairs],
-        None if verdicts.response is None else GivenVerdict.of(verdicts.response),
+        [None if made is None else _as_kept(verdicts.arguments[pair_key(each, made)]) for each, made in pairs],
+        None if verdicts.response is None else _as_kept(verdicts.response),
         *((None, None, None) if speech is None else (speech.filler, speech.key, speech.reason)),
     )
+
+
+def _as_kept(verdict: Verdict) -> GivenVerdict:
+    return GivenVerdict(verdict.right, verdict.reason, list(verdict.repeats) if len(verdict.repeats) > 1 else [])

@@ -1,4 +1,4 @@
-"""What a judge is asked about a system on a recording, in our words, and whether its answer can be used.
+"""What a judge is asked about a system on a recording, in our words, and what it says by its answers.
 
 The three judges are those of Full-Duplex-Bench v3 (Lin et al., arXiv 2604.04847), whose prompts are not copied: of
 arguments, of the response, and of filler and key information.
@@ -11,16 +11,39 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
 from fdbcore.errors import InputError
-from fdbcore.runs import VERDICT, JudgeQuestion, check_verdict
-from fdbcore.suites.fdb_v3.cases import V3Case
-from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
-from fdbcore.suites.fdb_v3.compat.measures import paired_calls
+from fdbcore.runs import VERDICT, JudgeQuestion, Verdict, check_verdict
+from fdbcore.suites.fdb_v3.cases import SaidPart, V3Case
+from fdbcore.suites.fdb_v3.compat import LoggedCall, paired_calls
 from fdbcore.suites.fdb_v3.scenarios import LABELS, LabelKind
 from fdbcore.suites.fdb_v3.world import FunctionCall
 from fdbcore.types import TICKS_PER_S, Rubric, RubricQuestion
+
+
+class SpeechVerdict(NamedTuple):
+    """What a judge found in what was said. n: answers that can be used; 0: no verdict, `reason` then says why.
+
+    filler, key: None: not there. why_not: why other answers cannot be used, if there are any.
+    """
+
+    n: int
+    filler: SaidPart | None
+    key: SaidPart | None
+    reason: str
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseVerdicts:
+    """What one judge says of a system on a recording. arguments: by `questions.pair_key`. None: it was not asked."""
+
+    arguments: Mapping[str, Verdict] = field(default_factory=dict)
+    response: Verdict | None = None
+    speech: SpeechVerdict | None = None
+
 
 _TEXT: Final = {"type": "string"}
 _TIME: Final = {"type": ["number", "null"]}
@@ -176,3 +199,12 @@ def _is_time(value: object) -> bool:
 def _plain(texts: Iterable[str]) -> list[str]:
     """The words without case and punctuation."""
     return [word for text in texts for word in _WORD.findall(unicodedata.normalize("NFKC", text).casefold())]
+
+
+def questions_of(case: V3Case) -> dict[str, JudgeQuestion]:
+    """All that a judge is asked about a case: by the key of a pair of calls, or as "response" and "speech"."""
+    found = argument_questions(case)
+    for name, question in (("response", response_question(case)), ("speech", speech_question(case))):
+        if question is not None:
+            found[name] = question
+    return found

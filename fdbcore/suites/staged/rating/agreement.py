@@ -23,6 +23,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.report import ColumnGroup, compared, counted, estimates, problem_lines, table, wrapped
 from fdbcore.results import ProblemEntry, problem_entries
 from fdbcore.stats import Floats, bootstrap_times, interval_alpha, ordinal_alpha, pearson, spearman
+from fdbcore.suites.staged.document import PublishedFile, published
 from fdbcore.suites.staged.rating.ratings import (
     METRICS,
     PEOPLE,
@@ -38,7 +39,6 @@ from fdbcore.suites.staged.rating.ratings import (
     read_ratings,
     scores_in,
 )
-from fdbcore.suites.staged.released import PublishedFile, published
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Interval
 

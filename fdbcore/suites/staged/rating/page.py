@@ -21,7 +21,7 @@ from fdbcore.recording import converted
 from fdbcore.report import CLIP_TYPE, clip, environment
 from fdbcore.runtime import whole_file
 from fdbcore.sources import FORMULA, changed_source
-from fdbcore.suites.staged.marking import closing_tick
+from fdbcore.suites.staged.hearing import closing_tick
 from fdbcore.suites.staged.rating.ratings import CANNOT_TELL, COLUMNS, KeyedDialogue, read_key
 from fdbcore.suites.staged.scenarios import RubricWording, rubrics_of_marks
 from fdbcore.suites.staged.users import families_of

@@ -28,11 +28,12 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from fdbcore.measures import HeldToolCall
 from fdbcore.runtime import resolved
-from fdbcore.suites.fdb_v3.pairing import right_pairs
+from fdbcore.suites.fdb_v3.cases import V3Case
+from fdbcore.suites.fdb_v3.compat import SystemLog, paired_calls, right_pairs
 from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry, RollbackEntry
 from fdbcore.suites.fdb_v3.world import (
     FUNCTIONS,
@@ -42,10 +43,34 @@ from fdbcore.suites.fdb_v3.world import (
     plain_value,
     state_differences,
 )
+from fdbcore.types import TICKS_PER_S
 from fdbcore.worlds import ERROR
 
 REFUSED: Final = ("unknown", "malformed")
 FAILED: Final = ("error", "timeout")
+
+
+FailureClass: TypeAlias = Literal[
+    "silent",
+    "wrong_tool",
+    "stale_value",
+    "wrong_argument",
+    "missing_step",
+    "wrong_order",
+    "wrong_outcome",
+]
+
+
+FAILURES: Final[Mapping[FailureClass, tuple[str, str]]] = {
+    "silent": ("silent", "The system said nothing, whatever it called."),
+    "wrong_tool": ("wrong tool", "It called a function that the label does not have, and did not withdraw it."),
+    "stale_value": ("stale value", "A value that the user took back stands: in a call, or in the final state."),
+    "wrong_argument": ("wrong argument", "Another wrong value stands: in a call, or in the final state."),
+    "missing_step": ("missing step", "An expected call was not made, or it failed and was not tried again."),
+    "wrong_order": ("wrong order", "A call was made before the result that it needs had come."),
+    "wrong_outcome": ("wrong outcome", "All calls are right, and the final state is not, as after a second booking."),
+}
+"""Why a recording does not pass, with a label and a meaning: the first that applies."""
 
 
 class MadeCall(FunctionCall, frozen=True):
@@ -121,6 +146,26 @@ class CallReview:
         paired = [place for number, place in self.pairs.items() if number not in self.right]
         return sorted([*paired, *(place for place in self._needless() if not self._comes_right(place))])
 
+    def failure(self, said_nothing: bool, state: Mapping[str, Mapping[str, Any]] | None) -> FailureClass | None:
+        """The first class of `FAILURES` that applies; None if the recording passes. state: see `state_differences`."""
+        wrong, undone = self.wrong(), self.undone()
+        value: FailureClass = (
+            "stale_value" if any(self.is_stale(place) for place in wrong or undone) else "wrong_argument"
+        )
+        if said_nothing:
+            return "silent"
+        if self.foreign():
+            return "wrong_tool"
+        if wrong:
+            return value
+        if self.missing():
+            return "missing_step"
+        if self.unmet_needs():
+            return "wrong_order"
+        if self.state_differences(state):
+            return value if undone else "wrong_outcome"
+        return None
+
     def undone(self) -> list[int]:
         """The places of the calls with wrong arguments that were withdrawn, or put right by a later call."""
         known = {call.function for call in self.label}
@@ -189,6 +234,35 @@ class CallReview:
             ran = [call for call in self.calls if call.status not in (*REFUSED, *FAILED)]
             found = outcome(ran, resolves=False).state
         return state_differences(outcome(wanted, resolves=False).state, found)
+
+
+def reviewed(case: V3Case, log: SystemLog | None = None) -> CallReview:
+    """The calls of a case against the repaired label. log: of that label, with a judge's verdicts on the arguments of
+    the calls that the published measures pair: what the judge takes for right is right. None: values decide alone.
+    """
+    entries, calls = case.record.repaired, made_calls(case.calls)
+    return review(entries, calls, case.record.rollback or RollbackEntry(), set(_accepted(log, entries, calls)))
+
+
+def _accepted(
+    log: SystemLog | None, entries: Sequence[ExpectedCallEntry], calls: Sequence[MadeCall]
+) -> Iterator[tuple[int, int]]:
+    """The numbers of expected calls whose logged call a judge takes for right, and the places of these calls."""
+    if log is None or log.arguments_right is None:
+        return
+    numbers = iter(enumerate(entries))
+    for expected, made, is_right in zip(
+        log.expected, paired_calls(log.expected, log.calls), log.arguments_right, strict=True
+    ):
+        # The log leaves out optional calls that were not made.
+        number = next(number for number, entry in numbers if entry == expected)
+        if is_right and made is not None:
+            yield from (
+                (number, place)
+                for place, call in enumerate(calls)
+                if call.function == expected.function
+                and (call.args == made.args if made.start_s is None else call.tick == round(made.start_s * TICKS_PER_S))
+            )
 
 
 def review(

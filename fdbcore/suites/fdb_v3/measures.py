@@ -1,6 +1,6 @@
 """Our measures of one recording, beside the published ones (`compat`): over all recordings, and by the final outcome.
 
-What each measure is stands in data/measures.toml, and how calls belong to the label in `ours.calls`. The user's end is
+What each measure is stands in data/measures.toml, and how calls belong to the label in `calls`. The user's end is
 that of the annotation or of the turn events; where it is not known, nothing is measured from it. Without words, what
 needs them is not known. Without speech the times of words count as speech. A system without speech, words and
 transcript is silent: it fails, whatever it called.
@@ -9,44 +9,56 @@ transcript is silent: it fails, whatever it called.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Final
+from typing import Final, NamedTuple
 
+from fdbcore.suites.fdb_v3.calls import FailureClass, MadeCall, reviewed
 from fdbcore.suites.fdb_v3.cases import V3Case
-from fdbcore.suites.fdb_v3.compat.logs import AsrWord, SystemLog
-from fdbcore.suites.fdb_v3.compat.measures import paired_calls, tool_selection_f1
-from fdbcore.suites.fdb_v3.ours.calls import CallReview, MadeCall, made_calls, review
-from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry, RollbackEntry
-from fdbcore.suites.fdb_v3.terms import MEASURES, FailureClass
+from fdbcore.suites.fdb_v3.compat import REGISTERED, AsrWord, SystemLog, scale_of, tool_selection_f1
 from fdbcore.types import TICK_MS, TICKS_PER_S, Span
+from fdbcore.types.scorecard import Scale
 
 CORRECTION: Final = "SELF_CORRECTION"
 
 
-def figures(case: V3Case, log: SystemLog | None = None) -> dict[str, float | None]:
-    """The values of all measures of one recording by the repaired label, by their ids; None where it has none.
+MEASURES: Final[Mapping[str, Scale]] = {
+    each["id"]: scale_of(group["part"], **each) for group in REGISTERED["ours"] for each in group["measures"]
+}
+"""Our measures by their ids. Of those that are compared the first one is tested first, the others where it differs."""
 
-    log: of that label, with a judge's verdicts on the arguments of the calls that the published measures pair: what the
-    judge takes for right is right. None: values decide alone.
+
+COMPARED: Final = [name for name, measure in MEASURES.items() if measure.compared]
+
+
+class OurFigures(NamedTuple):
+    """The values of all measures of one recording by the repaired label, by their ids; None where it has none; and why
+    it does not pass.
     """
-    calls = _reviewed(case, log)
-    speech, end = _speech(case), case.user_end_tick
+
+    values: Mapping[str, float | None]
+    failure: FailureClass | None
+
+
+def figures(case: V3Case, log: SystemLog | None = None) -> OurFigures:
+    """Our measures of one recording. log: see `reviewed`."""
+    calls = reviewed(case, log)
+    failure, wrong, missing = calls.failure(case.is_silent, case.state), calls.wrong(), calls.missing()
+    state_is_right, references = not calls.state_differences(case.state), calls.references()
+    speech, end = case.speech, case.user_end_tick
     right = {calls.pairs[number] for number in calls.right}
     is_timed = all(call.start_s is not None for call in case.log.calls)
     ahead = (
         None if end is None or not is_timed else [place for place, call in enumerate(calls.calls) if call.tick < end]
     )
-    stands = {*calls.wrong(), *calls.foreign()}
-    state_is_right = not calls.state_differences(case.state)
+    stands = {*wrong, *calls.foreign()}
     kept = None
     if _corrects(case):
-        kept = state_is_right and not calls.wrong() and not calls.missing()
+        kept = state_is_right and not wrong and not missing
     acted = any(calls.is_stale(place) for place in range(len(calls.calls)) if place not in right)
     order = [calls.pairs.get(number, -1) for number in calls.expected]
-    references = calls.references()
     found: dict[str, float | None] = {
-        "passed": _failure(calls, case) is None,
+        "passed": failure is None,
         "tool_selection": tool_selection_f1(
             (calls.label[number].function for number in calls.expected),
             (call.function for place, call in enumerate(calls.calls) if place not in calls.gone),
@@ -66,72 +78,14 @@ def figures(case: V3Case, log: SystemLog | None = None) -> dict[str, float | Non
         **_filler(case.log.filler, case.b_words or ()),
         **_latencies(calls.calls if is_timed else None, speech, end, case.log.key_start_s),
     }
-    return {name: None if (value := found[name]) is None else float(value) for name in MEASURES}
-
-
-def failure(case: V3Case, log: SystemLog | None = None) -> FailureClass | None:
-    """Why a recording does not pass: the first class of `FAILURES` that applies; None if it passes. log: as above."""
-    return _failure(_reviewed(case, log), case)
-
-
-def _reviewed(case: V3Case, log: SystemLog | None) -> CallReview:
-    entries, calls = case.record.repaired, made_calls(case.calls)
-    return review(entries, calls, case.record.rollback or RollbackEntry(), set(_accepted(log, entries, calls)))
-
-
-def _accepted(
-    log: SystemLog | None, entries: Sequence[ExpectedCallEntry], calls: Sequence[MadeCall]
-) -> Iterator[tuple[int, int]]:
-    """The numbers of expected calls whose logged call a judge takes for right, and the places of these calls."""
-    if log is None or log.arguments_right is None:
-        return
-    numbers = iter(enumerate(entries))
-    for expected, made, is_right in zip(
-        log.expected, paired_calls(log.expected, log.calls), log.arguments_right, strict=True
-    ):
-        # The log leaves out optional calls that were not made.
-        number = next(number for number, entry in numbers if entry == expected)
-        if is_right and made is not None:
-            yield from (
-                (number, place)
-                for place, call in enumerate(calls)
-                if call.function == expected.function
-                and (call.args == made.args if made.start_s is None else call.tick == round(made.start_s * TICKS_PER_S))
-            )
-
-
-def _failure(calls: CallReview, case: V3Case) -> FailureClass | None:
-    if not _speech(case) and not case.log.transcript.strip():
-        return "silent"
-    if calls.foreign():
-        return "wrong_tool"
-    if wrong := calls.wrong():
-        return _kind_of(wrong, calls)
-    if calls.missing():
-        return "missing_step"
-    if calls.unmet_needs():
-        return "wrong_order"
-    if calls.state_differences(case.state):
-        undone = calls.undone()
-        return _kind_of(undone, calls) if undone else "wrong_outcome"
-    return None
-
-
-def _kind_of(wrong: Sequence[int], calls: CallReview) -> FailureClass:
-    return "stale_value" if any(map(calls.is_stale, wrong)) else "wrong_argument"
+    values = {name: None if (value := found[name]) is None else float(value) for name in MEASURES}
+    return OurFigures(values, failure)
 
 
 def _corrects(case: V3Case) -> bool:
     """Whether the user takes something back."""
     record = case.record
     return bool(record.rollback_test or record.rollback) or CORRECTION in record.disfluencies
-
-
-def _speech(case: V3Case) -> Sequence[Span]:
-    """The stretches of the system's speech, in ticks."""
-    return case.b_speech or [
-        (round(word.start_s * TICKS_PER_S), round(word.end_s * TICKS_PER_S)) for word in case.b_words or ()
-    ]
 
 
 def _filler(filler: str | None, words: Sequence[AsrWord]) -> dict[str, float | None]:

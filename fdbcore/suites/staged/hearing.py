@@ -1,35 +1,116 @@
-"""What a judge reads of a dialogue, with the events at which the system is judged.
-
-Judges mark all dialogues by each setup of recogniser, judge and wording that was asked for.
-"""
+"""Who said what in staged dialogues: words of recognisers, and what a judge reads, with the events that it marks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec.structs import replace as replaced
 
-from fdbcore.analysis import JudgingSpent
+from fdbcore.analysis import CallToHear, Told, hear_calls, missing_words
 from fdbcore.endpoints import Brief
+from fdbcore.errors import MissingExtraError
 from fdbcore.measures import Reading, Spans, fto, lines_of, opportunities_in, turn_start
 from fdbcore.recording import Transcript, converted
-from fdbcore.runs import JUDGED, Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
+from fdbcore.sources import WordSource, word_source_of
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.judging import DialogueMarks, marks_of, questions_of
-from fdbcore.suites.staged.users import families_of
-from fdbcore.suites.staged.variants import Setup
-from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, other_side
+from fdbcore.suites.staged.goals import MET, NOT_HEARD, UNMET, GoalResult, heard_wordings
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Problem, Side, other_side
 from fdbcore.types.examiner_events import SAID, SAYS
+from fdbcore.types.words import as_text
 
 Heard: TypeAlias = Mapping[Side, Transcript]
 """The transcripts of a dialogue; a side that nobody asked for, or that has no words, is missing."""
 
 PAUSE_TICKS: Final = TICKS_PER_S
 """A shorter silence of a side in which the other says nothing may lie within a sentence."""
+
+
+def hear(
+    cases: Sequence[StagedCase], source: WordSource, for_judge: bool, jobs: int | None, show: Callable[[str], None]
+) -> tuple[dict[Path, Heard], list[Problem], list[str]]:
+    """The words of dialogues by their paths, what could not be transcribed, and of which sides nobody told words.
+
+    What was transcribed before is used again. for_judge: see `sides_wanted`. jobs: see `Transcribing`. SettingsError if
+    the source gives no words with times.
+    """
+    heard = hear_calls(calls_to_hear(cases, for_judge), source, jobs, show, "dialogues")
+    return by_side(heard.transcripts), list(heard.problems), missing_words(source, heard.why_not)
+
+
+def calls_to_hear(cases: Sequence[StagedCase], for_judge: bool) -> list[CallToHear]:
+    """The dialogues of which words are wanted, by `sides_wanted`."""
+    return [
+        CallToHear(case.call, case.path, sides, language_of(Reading(case.path)))
+        for case in cases
+        if (sides := sides_wanted(case, for_judge))
+    ]
+
+
+def by_side(transcripts: Mapping[str, Sequence[Transcript]]) -> dict[Path, Heard]:
+    """The words of dialogues by their paths and sides."""
+    return {Path(where): {each.side: each for each in own} for where, own in transcripts.items()}
+
+
+def sides_wanted(case: StagedCase, for_judge: bool) -> Sequence[Side]:
+    """Both sides for a judge, if not all of B is echo; else B's where nobody heard whether a goal was met."""
+    if for_judge and not case.only_echo:
+        return SIDES
+    return ("B",) if any(goal.verdict == NOT_HEARD for goal in case.goals) else ()
+
+
+def unheard_warnings(cases: Sequence[StagedCase], sources: Sequence[WordSource]) -> list[str]:
+    """That nobody heard whether goals were met, and what mends it. sources: asked ones; the first decides goals."""
+    deaf = [case for case in cases if any(goal.verdict == NOT_HEARD for goal in case.goals)]
+    if not deaf:
+        return []
+    what = f"in {len(deaf)} of {len(cases)} dialogues it is not known whether goals were met"
+    why = f", because {sources[0].name} has no words of the system" if sources else ""
+    mends = [_mended_by(deaf, {source.name for source in sources}), "fdbcore run --ears whisper hears during the call"]
+    return [f"examiner without ears: {what}{why}; {'; '.join(filter(None, mends))}"]
+
+
+def _mended_by(deaf: Sequence[StagedCase], asked: Collection[str]) -> str:
+    """The source of words that would decide their goals now, and what it still needs; "" if it was asked already."""
+    told = word_source_of(Told.name)
+    assert isinstance(told, Told)
+    if not any(told.why_not(Reading(case.path), "B", "") for case in deaf):
+        return "--transcriber told takes what the system tells of its own words"
+    try:
+        whisper = word_source_of("whisper")
+    except MissingExtraError as error:
+        return f"--transcriber whisper hears them once it is there ({error})"
+    return "" if whisper.name in asked else "--transcriber whisper hears them now"
+
+
+def language_of(recording: Reading) -> str:
+    """The language of a dialogue for a recogniser, as ISO 639-1; "" where it changes."""
+    brief: Brief = converted(recording.meta["parties"]["A"]["brief"], Brief)
+    return brief.language if all(goal.language == brief.language for goal in brief.goals) else ""
+
+
+def goals_heard(case: StagedCase, b: Transcript) -> list[GoalResult]:
+    """The goals of a dialogue; those that nobody heard are decided by B's words since B could first hear them."""
+    recording, found = Reading(case.path), []
+    brief: Brief = converted(recording.meta["parties"]["A"]["brief"], Brief)
+    events = [event for event in recording.events if event["side"] == "A"]
+    for number, (result, goal) in enumerate(zip(case.goals, brief.goals, strict=True), 1):
+        heard, ticks = heard_wordings(events, number), result.ticks
+        if result.verdict != NOT_HEARD or not goal.heard or ticks is None or not heard:
+            found.append(result)
+            continue
+        own = [
+            word
+            for word in b.words
+            if not word.is_doubtful and heard[0]["tick"] <= (word.start_ms + word.end_ms) / 2 / TICK_MS < ticks[1]
+        ]
+        words = as_text(own)
+        found.append(replaced(result, words=words, verdict=MET if goal.is_met_by(words) else UNMET))
+    return found
 
 
 class JudgedDialogue(NamedTuple):
@@ -39,73 +120,13 @@ class JudgedDialogue(NamedTuple):
     events: Sequence[Mapping[str, Any]]
 
 
-class MarkedDialogues(NamedTuple):
-    """The marks of dialogues by setup and path, what all of them took, and what was asked now, in words."""
-
-    by_setup: Mapping[Setup, Mapping[Path, DialogueMarks]]
-    spent: JudgingSpent
-    told: str
-
-
-class PlannedQuestions(NamedTuple):
-    """What is asked of one dialogue by one setup: each question so many times as there are repeats."""
-
-    setup: Setup
-    path: Path
-    events: Sequence[Mapping[str, Any]]
-    questions: Sequence[JudgeQuestion]
-    requests: Sequence[JudgeRequest]
-
-
-def mark_all(
-    planned: Sequence[PlannedQuestions], repeats: int, desk: Desk, jobs: int, show: Callable[[str], None]
-) -> MarkedDialogues:
-    """Ask judges what was planned, in that order: if the desk stops, the first setup is whole. See `ask_each_once`."""
-    requests = [each for own in planned for each in own.requests]
-    asked = ask_each_once(requests, desk, jobs, show)
-    answers = iter(asked.answers)
-    found: dict[Setup, dict[Path, DialogueMarks]] = {}
-    for own in planned:
-        given = [[next(answers) for _ in range(repeats)] for _ in own.questions]
-        found.setdefault(own.setup, {})[own.path] = marks_of(own.questions, given, own.events)
-    return MarkedDialogues(found, spent_on(requests, repeats, desk.stopped), asked.told)
-
-
-def requests_of(
-    cases: Sequence[StagedCase], heard: Mapping[str, Mapping[Path, Heard]], setups: Sequence[Setup], repeats: int
-) -> list[PlannedQuestions]:
-    """All that judges are asked of dialogues with both sides known, setup by setup. heard: the words by source."""
-    families = {run: families_of(run) for run in {case.path.parent for case in cases}}
-    kept = {case.path: KeptAnswers(case.path / JUDGED) for case in cases}
-    dialogues = {
-        (name, case.path): judged_dialogue(case.path, own[case.path])
-        for name, own in heard.items()
-        for case in cases
-        if set(SIDES) <= {*own.get(case.path, ())}
-    }
-    planned = []
-    for setup in setups:
-        for case in cases:
-            dialogue = dialogues.get((setup.transcriber, case.path))
-            if dialogue is None or setup.judge is None:
-                continue
-            family = families[case.path.parent].get(case.family)
-            questions = questions_of(dialogue.evidence, dialogue.events, family, setup.wording)
-            requests = [
-                JudgeRequest(kept[case.path], setup.judge, question, repeat)
-                for question in questions
-                for repeat in range(repeats)
-            ]
-            planned.append(PlannedQuestions(setup, case.path, dialogue.events, questions, requests))
-    return planned
-
-
 def judged_dialogue(path: Path, heard: Heard) -> JudgedDialogue:
     """What a judge reads of the dialogue of a recording, up to A's closing statement."""
     recording = Reading(path)
     brief: Brief = converted(recording.meta["parties"]["A"]["brief"], Brief)
     until = closing_tick(recording.events, recording.n_ticks)
-    return JudgedDialogue(evidence_of(recording, brief, heard, until), events_of(recording, until))
+    events = events_of(recording, until)
+    return JudgedDialogue(evidence_of(recording, brief, heard, until), events)
 
 
 def evidence_of(recording: Reading, brief: Brief, heard: Mapping[Side, Transcript], until_tick: int) -> dict[str, Any]:

@@ -1,1 +1,0 @@
-"""The published measures as the release computes them, each with its known defect."""

@@ -1,1 +1,0 @@
-"""Our measures beside the published ones."""
