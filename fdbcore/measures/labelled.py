@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fdbcore.measures.dialogue import NEVER_TICKS, Dialogue
 from fdbcore.measures.line import is_missing
-from fdbcore.measures.measure import Measure, MeasureGroup, ShownMoments
+from fdbcore.measures.measure import Measure, MeasureGroup, ShownMoments, Spot, Where
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS
 from fdbcore.measures.overlaps import STOP_S, chance_of_stop, stop_latencies
 from fdbcore.measures.quantities import Quantity, Share, Values
@@ -58,6 +58,17 @@ def stop_share(name: str) -> str:
     return f"b_stopped_within_{STOP_S}s_per_labelled_{name}"
 
 
+_LINES: Final[Mapping[Where, int]] = {"call": 40, "run": 60, "note": 30}
+
+
+def _on_screens(order: int, text: str, none: str = "") -> tuple[Spot, ...]:
+    """The part of a measure in the line about labels, wherever there is one."""
+    return tuple(
+        Spot(where, first + order, f"by your labels{':' * (where == 'note')}", text, none)
+        for where, first in _LINES.items()
+    )
+
+
 def _of_pauses(low_ms: int, high_ms: int | None) -> Measure:
     lengths = f"{low_ms / 1000:g} s and over" if high_ms is None else f"{low_ms / 1000:g} to {high_ms / 1000:g} s"
     return Measure(
@@ -67,6 +78,12 @@ def _of_pauses(low_ms: int, high_ms: int | None) -> Measure:
     )  # fmt: skip
 
 
+_STOPS: Final = {
+    kind: _on_screens(order, f" | B stopped for {{fraction}} {kind}s{{by_chance}}")
+    for order, kind in ((3, "interruption"), (4, "distraction"))
+}
+
+
 def _of_kind(kind: str, what: str) -> list[Measure]:
     """The measures whether B stops for one kind of label, and how fast; for all distractions only whether."""
     share = Measure(
@@ -74,6 +91,7 @@ def _of_kind(kind: str, what: str) -> list[Measure]:
         f"What A's labels call {what}, begun while B spoke: how often B falls silent until they end, "
         "and for at least 1 s.",
         "stop rate", of=f"What labels call {what}",
+        spots=_STOPS.get(kind, ()),
     )  # fmt: skip
     latency = Measure(
         f"b_stop_latency_ms_per_labelled_{kind}", "values", "ms", GROUP, f"Time until B stops for {what}",
@@ -89,6 +107,8 @@ MEASURES: Final = (
         "cut_off_per_labelled_a_pause", "share", "share", GROUP, "False cut-offs",
         "Labelled pauses inside A's turn, of at least 0.2 s, in which B began to speak. A start that is labelled a "
         "backchannel of B does not count.", "false cut-off", shown=_FALSE_CUT_OFF, of=_PAUSES,
+        axis="y",
+        spots=_on_screens(0, " | false cut-offs {fraction} pauses", " | false cut-offs 0/0 pauses"),
     ),
     Measure(
         "long_cut_off_per_labelled_a_pause", "share", "share", GROUP, "Long false cut-offs",
@@ -99,13 +119,14 @@ MEASURES: Final = (
     Measure(
         "response_latency_ms_per_labelled_turn_end", "values", "ms", GROUP, "Answer time by label",
         "From the labelled end of A's turn to B's first sound; negative if B began up to 0.2 s early.",
-        "response latency",
+        "response latency", axis="x", spots=_on_screens(2, ", median {median}"),
     ),
     Measure(
         "answered_per_labelled_turn_end", "share", "share", GROUP, "Labelled turns of A that B answered",
         "B began within {response_window_ms}, and at most 0.2 s before the labelled end. If B held the floor before, "
         "it had been silent for {yield_hold_ms}: who takes a breath and goes on has not answered.", "response rate",
         of="Labelled ends of A's turns",
+        spots=_on_screens(1, " | answered {fraction} turn ends", " | answered 0/0 turn ends"),
     ),
     *(
         measure
@@ -117,6 +138,7 @@ MEASURES: Final = (
         "Share of interruptions that B stops for, minus the share of backchannels, side talk and noise that it stops "
         "for. It is 0 for a system that stops for everything, or for nothing.", "selectivity",
         difference_of=(stop_share("interruption"), stop_share("distraction")),
+        spots=_on_screens(5, " | selectivity {interval}"),
     ),
 )  # fmt: skip
 

@@ -10,6 +10,8 @@ from fdbcore.types import Side
 Direction: TypeAlias = Literal["less", "more"]
 QuantityKind: TypeAlias = Literal["values", "share", "ratio", "difference"]
 Unit: TypeAlias = Literal["ms", "s", "share", "1/min", "s/min"]
+Where: TypeAlias = Literal["call", "run", "note", "call tile", "run tile", "call lead", "run lead"]
+Edge: TypeAlias = tuple[Side, Literal["start_ms", "end_ms", "turn_start_ms", "turn_end_ms"]]
 MomentKind: TypeAlias = Literal["no_answer", "slow_answer", "cut_off", "false_cut_off", "talk_over", "lapse"]
 
 
@@ -63,6 +65,36 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Spot:
+    """A place where a measure is shown, and its words there.
+
+    where: the terminal's screen of a call or a run, a note below several calls, the tiles of a page, or the sentence at
+    its top. order: its order there. title: of the line or the tile that it is a part of. text: its pieces, between ~,
+    with figures and settings in braces (`fdbcore.report.spots` has them); a piece is left out where a figure is not
+    known. none: stands for the first piece then, unless the line already has a `none`. value: what a tile shows large.
+    left_out: it is shown only if items are left out for this reason. gated: the tile shows the limits of gates about
+    the measure. Brackets are links to the moments that count; with (all) behind, to all of a share.
+    """
+
+    where: Where
+    order: int
+    title: str
+    text: str
+    none: str = ""
+    value: str = ""
+    left_out: str = ""
+    gated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedLimit:
+    """A limit that fdbcore ships for a measure. check: a gate without the id, such as ".p90 <= 3500". source: of it."""
+
+    check: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
     """A measure, registered once: every table, gate, comparison, glossary and figure reads this entry.
 
@@ -71,8 +103,12 @@ class Measure:
     settings of the turn detector in braces. literature: its name in the literature, "" for none. better: which
     direction users of a system prefer; None if that depends on the system (overlap, backchannels, how much B talks), so
     that a difference is neither better nor worse. shown: the moments to listen to. headline: a short name if runs and
-    groups are compared by this measure, otherwise "". column: its column in tables of calls. difference_of: the ids of
-    the two shares. of: what a share is a share of, as a plural. per: what a rate is a minute of.
+    groups are compared by this measure, otherwise "". column: its column in tables of calls. spots: where screens and
+    pages show it; by default, with a column, a line and a tile of its own. limits: those that fdbcore ships.
+    difference_of: the ids of the two shares. of: what a share is a share of, as a plural. per: what a rate is a minute
+    of. apart: the share that has the items which are left out of this one as no reaction. missing: the share of items
+    that have no value, for what took longest is among them. axis: its own where systems are drawn as points. moved_by:
+    how lines move it: from which edge to which it runs, the later one first, or as premature answers.
     """
 
     id: str
@@ -86,9 +122,15 @@ class Measure:
     shown: ShownMoments | None = None
     headline: str = ""
     column: Column | None = None
+    spots: tuple[Spot, ...] = ()
+    limits: tuple[ShippedLimit, ...] = ()
     difference_of: tuple[str, str] | None = None
     of: str = ""
     per: str = ""
+    apart: str = ""
+    missing: str = ""
+    axis: Literal["", "x", "x without labels", "y"] = ""
+    moved_by: tuple[Edge, Edge] | Literal["premature_points"] | None = None
 
     @property
     def shown_in(self) -> str:

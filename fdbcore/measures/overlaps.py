@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.dialogue import AHEAD_TICKS, Dialogue
-from fdbcore.measures.measure import Column, Direction, Measure, MeasureGroup, ShownMoments
+from fdbcore.measures.measure import Column, Direction, Measure, MeasureGroup, ShippedLimit, ShownMoments, Spot
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span, other_side
 
@@ -21,6 +21,74 @@ GROUP: Final = MeasureGroup(
     "Speech that begins while the other is speaking, and how the other reacts. “By chance” is what the same "
     "tracks show if one is shifted in time: speakers who do not hear each other also fall silent sometimes.",
 )
+
+
+_RUN_TILE: Final = "B stops when A talks over it"
+_STOPPED: Final = Column(4, "B stopped", "stopped", "B, when A talked over it")
+_B_STOPS: Final = (
+    Spot(
+        "call", 21, "A talks over B", "  B stopped {count} of {n}~ ({expected} by chance, had it heard nothing)"
+    ),
+    Spot("run", 40, "B stops", "when A talks over it {interval} of {n:,}~ | by chance {chance}"),
+    Spot("call tile", 31, "A talks over B", " B stopped within 2 s for [{count}] of [{n}](all){by_chance}."),
+    Spot(
+        "run tile", 50, _RUN_TILE,
+        "[{count:,}] of [{n:,}](all) times, within 2 s; A spoke for more than {short_ms}~. By chance: {chance}",
+        "A never did for more than {short_ms}", "{mean}", gated=True,
+    ),
+)  # fmt: skip
+_STOP_LIMITS: Final = (
+    ShippedLimit(
+        " >= 0.9",
+        "Hamming, How to Evaluate Voice Agents (2026): more than 90 % of interruptions handled. The window of 2 s is "
+        "that of tau-voice (arXiv 2603.13686).",
+    ),
+)
+
+
+def over(x: Side) -> str:
+    """The title of what is said of a side's speech over the other."""
+    return f"{x} talks over {other_side(x)}"
+
+
+def _long(x: Side) -> tuple[Spot, ...]:
+    """Where it is shown how often the other side stops for long speech of side `x`."""
+    title, order = over(x), 20 if x == "A" else 30
+    found = (
+        Spot("call", order, title, "{onsets}"),
+        Spot(
+            "call tile", order + 10, title, "with more than {short_ms} of speech.",
+            value=f"[{{onsets_times}}](long_{x.lower()}_onset)", gated=x == "A",
+        ),
+    )  # fmt: skip
+    return found if x == "B" else (*found, *_B_STOPS)
+
+
+def _at_once(x: Side) -> tuple[Spot, ...]:
+    """The same of how often it stops at once."""
+    y, title, order = other_side(x), over(x), 24 if x == "A" else 31
+    who, at_once = ("", "It") if x == "A" else ("A ", "A")
+    at_once += " stopped at once, within {terminal_ms}"
+    found = (
+        Spot("call", order, title, f" | {who}stopped at once {{times}}{{by_chance}}"),
+        Spot(
+            "call tile", order + 10, title,
+            f" {at_once}: [{{times}}]{{by_chance}}.~ Not counted: {{simultaneous}} begun together with {y}.",
+        ),
+        Spot("run", 50, "stops at once", "{times:,}x{by_chance}"),
+        Spot("run tile", 52, _RUN_TILE, ". It stopped at once [{times:,} times]{by_chance}"),
+    )  # fmt: skip
+    return found if x == "A" else found[:2]
+
+
+def _short(x: Side) -> tuple[Spot, ...]:
+    """The same of short speech of side `x`."""
+    title, order, is_a = over(x), 25 if x == "A" else 32, x == "A"
+    shorter = f" Shorter speech over {other_side(x)}: [{{n}}](all)"
+    return (
+        Spot("call", order, title, " | short ones {n}" + "~, B stopped for {count}" * is_a),
+        Spot("call tile", order + 11, title, shorter + "~, B stopped for [{count}]" * is_a + "~."),
+    )
 
 
 def _measures(x: Side) -> list[Measure]:
@@ -68,6 +136,9 @@ def _measures(x: Side) -> list[Measure]:
                 better=better, shown=shown,
                 headline="B stops in 2 s" if interrupted and seconds == 2 else "",
                 column=_STOPPED if interrupted and seconds == 2 else None, of=of,
+                spots=() if seconds < STOP_S else _long(x) if size == "long" else _short(x),
+                limits=_STOP_LIMITS if interrupted and seconds == 2 else (),
+                apart=f"{b}_stopped_at_once_{per}",
             )
             for seconds in STOP_WITHIN_S
         ]  # fmt: skip
@@ -76,17 +147,19 @@ def _measures(x: Side) -> list[Measure]:
                 f"{b}_stopped_at_once_{per}", "share", "share", GROUP, f"{y} stops at once {when}",
                 f"{length}: how often {y} falls silent within {{terminal_ms}}. It gave way, or was ending anyway; "
                 "“by chance” shows how often to expect the latter.", name, of=of,
+                spots=_at_once(x) if size == "long" else (),
             ),
             Measure(
                 f"{b}_stop_latency_ms_{per}", "values", "ms", GROUP, f"Time until {y} stops {when}",
                 f"From {x}'s start to {y}'s silence, if it came within 2 s.", "stop latency",
                 better="less" if interrupted else None, shown=shown,
+                spots=(Spot("call", 23, over(x), ", median {median}"),) if interrupted else (),
+                moved_by=((y, "end_ms"), (x, "start_ms")),
             ),
         ]  # fmt: skip
     return found
 
 
-_STOPPED: Final = Column(4, "B stopped", "stopped", "B, when A talked over it")
 MEASURES: Final = tuple(measure for side in SIDES for measure in _measures(side))
 
 

@@ -11,9 +11,9 @@ from typing import Final
 
 from fdbcore.measures.answers import FTO, responses
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.measure import Column, Measure, MeasureGroup, ShownMoments
+from fdbcore.measures.measure import Column, Measure, MeasureGroup, ShownMoments, Spot
 from fdbcore.measures.opportunities import fto
-from fdbcore.measures.overlaps import overlap_onsets
+from fdbcore.measures.overlaps import over, overlap_onsets
 from fdbcore.measures.quantities import Quantity, Ratio, Values
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Span
 
@@ -23,20 +23,43 @@ TIME: Final = MeasureGroup(
 )
 CALL: Final = "the call"
 _TURN: Final = "From taking the floor to giving it up, with the pauses inside."
+_SILENCES: Final = "Long silences"
 _OF_TURNS: Final = (
     Measure(
         "a_fto_after_b_ms", "values", "ms", TURNS, "A's answer time",
         "From the end of B's turn to A's start; negative if A began before B's end.", FTO,
+        moved_by=(("A", "turn_start_ms"), ("B", "turn_end_ms")),
     ),
     Measure(
-        "lapse_s", "values", "s", TURNS, "Long silences",
+        "lapse_s", "values", "s", TURNS, _SILENCES,
         "Silences of both over {lapse_ms}, between the first and the last word.", "lapse",
         better="less", shown=ShownMoments(("lapse", "no_answer", "slow_answer"), None),
         column=Column(5, "long silences", "silent", "long silences", is_count=True),
+        spots=(
+            Spot("call", 33, over("B"), " | long silences (> {lapse_ms}) {n}~, longest {max}"),
+            Spot("run", 70, _SILENCES.lower(), "{n:,}x~, longest {max}"),
+            Spot(
+                "call tile", 50, _SILENCES,
+                "of both, over {lapse_ms}, between the first and the last word~; the longest lasted {max}~.",
+                value="[{n_times}]", gated=True,
+            ),
+            Spot(
+                "run tile", 60, _SILENCES, "of both, over {lapse_ms}, in {calls}~; the longest {max}", value="[{n:,}]",
+                gated=True,
+            ),
+        ),
     ),
     Measure(
         "b_initial_silence_s", "values", "s", TURNS, "B silent at the start",
         "From the start of the call to B's first sound.", better="less",
+        spots=(
+            Spot("call", 35, over("B"), " | B silent at start {median}"),
+            Spot("call", 35, over("B"), " | B's first sound was muted", left_out="censored"),
+            Spot("call", 35, over("B"), " | no speech of B", left_out="never_spoke"),
+            Spot("call tile", 53, _SILENCES, " B's first sound came after [{median}]."),
+            Spot("call tile", 53, _SILENCES, " B's first sound was muted.", left_out="censored"),
+            Spot("call tile", 53, _SILENCES, " No speech was found on B.", left_out="never_spoke"),
+        ),
     ),
     Measure("a_turn_s", "values", "s", TURNS, "Length of A's turns", _TURN, "turn"),
     Measure(
@@ -54,6 +77,7 @@ _FILLED: Final = {
     "b_ipu": ("Speech of B", _SPEECH, _IPU),
     "b_pause": ("Pauses of B", "Silences inside a turn of B.", "pause"),
 }
+_TALKING: Final = "Time spent talking"
 _TALK_OVER: Final = ShownMoments(("talk_over",), None)
 _SHOWN: Final = {"gap": ShownMoments(("slow_answer",), "B"), "overlap": _TALK_OVER}
 
@@ -80,12 +104,18 @@ MEASURES: Final = (
         Measure(
             f"{x.lower()}_talk_share", "ratio", "share", TIME, f"Talk share of {x}",
             f"Share of the call in which {x} speaks.", "talk ratio", headline="talk share of B" if x == "B" else "",
+            spots=(Spot("call tile", 60, _TALKING, "", value=f"{x} {{mean}}", gated=True),),
         )
         for x in SIDES
     ),
     Measure(
         "overlap_share_of_speech", "ratio", "share", TIME, "Overlap share",
         "Share of the time with speech in which both speak.", "overlap ratio", shown=_TALK_OVER,
+        spots=(
+            Spot(
+                "call tile", 61, _TALKING, "of the call; both at once for [{mean}] of the time with speech.", gated=True
+            ),
+        ),
     ),
 )  # fmt: skip
 

@@ -17,9 +17,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import HEALTH, write_json
 from fdbcore.recording.labels import Label, keep_labels
 from fdbcore.report.call.key_figures import figures
-from fdbcore.report.call.screen import run_screen, screen
-from fdbcore.report.html.values import NO_LINKS
-from fdbcore.types import TurnSettings
+from fdbcore.report.call.screen import in_words, run_screen, screen
 
 SILENT = "A 0-3 |"
 ONE_ANSWER = "A 0-3 5-6 | B 3.4-3.8"
@@ -81,7 +79,7 @@ def test_speech_over_the_other_is_counted_alike_on_both_sides(tmp_path: Path) ->
         lines, page = (
             screen(recording, document_of(recording)),
             " ".join(
-                f"{of.name} {of.value}" for of in figures(score(recording)["measures"], TurnSettings(), "", NO_LINKS)
+                f"{of.name} {of.value}" for of in figures(in_words(score(recording)["measures"], recording.dialogue))
             ),
         )
         found += [dict(re.findall(r"^([AB] talks over [AB]) +(\d+)", lines, re.MULTILINE))]

@@ -112,7 +112,7 @@ def _of_measure(name: str, quantity: Quantity, lengths: _Lengths) -> MomentList:
 
 
 def _over(side: Side, lists: Mapping[str, MomentList]) -> MomentList:
-    """All that `format.long_onsets` counts, each with what the other side did."""
+    """All that a line or a tile counts as its onsets, each with what the other side did."""
     other = other_side(side)
     within, at_once = (
         lists[f"{other.lower()}_stopped_{when}_per_long_{side.lower()}_onset"] for when in ("within_2s", "at_once")

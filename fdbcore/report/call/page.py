@@ -28,7 +28,7 @@ from fdbcore.report.call import key_figures as figures
 from fdbcore.report.call.audio import audio_url, webm
 from fdbcore.report.call.document_types import Document
 from fdbcore.report.call.moment_lists import MomentList, moment_lists, titles
-from fdbcore.report.call.screen import last_turn
+from fdbcore.report.call.screen import in_words, last_turn
 from fdbcore.report.call.shared import PAGES, script, share, shared_names, style
 from fdbcore.report.comparison import limits
 from fdbcore.report.format import ears, length_text, origins, title, vad_text
@@ -193,9 +193,10 @@ def _scored(
 ) -> dict[str, Any]:
     """The values that a page needs only if the call is scored."""
     measures = content["measures"]
+    told = in_words(measures, dialogue, link)
     return {
-        "lead": figures.lead(measures, content["findings"]),
-        "figures": figures.figures(measures, settings, last_turn(dialogue), link, verdict),
+        "lead": figures.lead(told, content["findings"]),
+        "figures": figures.figures(told, verdict),
         "curve": sections.curve(measures, settings),
         "intervals": sections.intervals(measures),
         "measures": sections.measures(measures, settings, link),
