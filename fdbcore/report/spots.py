@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fdbcore.measures.catalogue import MEASURES, spots
 from fdbcore.measures.measure import Spot, Where
-from fdbcore.report.format import (
-    ITEMS_FOR_P90,
-    NONE,
-    amount,
-    by_chance,
-    counted,
-    headline,
-    limits,
-    with_interval,
-)
+from fdbcore.report.format import ITEMS_FOR_P90, NONE, amount, by_chance, counted, headline, limits, with_interval
 from fdbcore.report.glossary import settings_in_words
 from fdbcore.report.html.values import ALL, NO_LINKS, KeyFigure, Links
 from fdbcore.types import TurnSettings
@@ -30,8 +21,8 @@ _LINK: Final = re.compile(r"\[(.+?)\](?:\((\w+)\))?")
 _TIMES: Final = ("never", "once", "twice")
 
 
-class Part(NamedTuple):
-    """A part of a line or a tile. pieces: of its text; None where a figure is not known."""
+class SpotText(NamedTuple):
+    """A spot with the pieces of its text; None where a figure is not known."""
 
     name: str
     spot: Spot
@@ -76,10 +67,10 @@ class Spots:
             gated = [part.name for part in parts if part.spot.gated]
             yield Tile(KeyFigure(title, value, "".join(self._texts(parts)), interval), gated)
 
-    def _parts(self, where: Where) -> Iterator[tuple[str, list[Part]]]:
+    def _parts(self, where: Where) -> Iterator[tuple[str, list[SpotText]]]:
         for title, found in spots(where).items():
             own = [(name, spot) for name, spot in found if name in self._measures]
-            parts = [Part(name, spot, self._pieces(name, spot)) for name, spot in own if self._stands(name, spot)]
+            parts = [SpotText(name, spot, self._pieces(name, spot)) for name, spot in own if self._stands(name, spot)]
             if parts:
                 yield title, parts
 
@@ -90,7 +81,7 @@ class Spots:
         first, *others = (self._filled(name, piece) for piece in spot.text.split("~"))
         return [None if self._filled(name, spot.value) is None else first, *others]
 
-    def _texts(self, parts: Sequence[Part]) -> Iterator[str]:
+    def _texts(self, parts: Sequence[SpotText]) -> Iterator[str]:
         for number, (name, spot, pieces) in enumerate(parts):
             if pieces[0] is None and (number == 0 or parts[0].pieces[0] is not None):
                 yield self._filled(name, spot.none) or ""

@@ -24,7 +24,6 @@ from fdbcore.recording.places import with_changed
 from fdbcore.recording.reader import Recording
 from fdbcore.report import agent_logs
 from fdbcore.report.call import certificate, health, sections, system_settings, tools, transcript
-from fdbcore.report.call import key_figures as figures
 from fdbcore.report.call.audio import audio_url, webm
 from fdbcore.report.call.document_types import Document
 from fdbcore.report.call.moment_lists import MomentList, moment_lists, titles
@@ -194,9 +193,12 @@ def _scored(
     """The values that a page needs only if the call is scored."""
     measures = content["measures"]
     told = in_words(measures, dialogue, link)
+    never = [f"{found['name']}. " for found in content["findings"] if found["id"] in ("never_spoke", "fell_silent")]
     return {
-        "lead": figures.lead(told, content["findings"]),
-        "figures": figures.figures(told, verdict),
+        "lead": "".join([*never, *told.lines("call lead").values()]),
+        "figures": [
+            tile.figure._replace(limits=limits.of_call(verdict, tile.gated)) for tile in told.tiles("call tile")
+        ],
         "curve": sections.curve(measures, settings),
         "intervals": sections.intervals(measures),
         "measures": sections.measures(measures, settings, link),

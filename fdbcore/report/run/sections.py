@@ -88,11 +88,6 @@ def _notice(what: str, names: Sequence[str]) -> dict[str, Any]:
     return {"what": what, "names": names[:NAMED], "more": len(names) - NAMED}
 
 
-def lead(run: Survey) -> str:
-    """The run in one sentence."""
-    return "".join(Spots(run.measures).lines("run lead").values())
-
-
 def figures(run: Survey, settings: TurnSettings, link: Links) -> list[KeyFigure]:
     """The key figures with their 95 % intervals over calls, and their denominators; each count links its moments."""
 
