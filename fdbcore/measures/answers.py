@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.measure import Column, Edge, Measure, MeasureGroup, ShippedLimit, ShownMoments, Spot
+from fdbcore.measures.measure import CallMeasure, Column, Edge, MeasureGroup, ShippedLimit, ShownMoments, Spot
 from fdbcore.measures.opportunities import fto, opportunities, turn_start, unanswered_waits
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.types import TICK_MS, TICKS_PER_S, Span, TurnEvent
@@ -49,10 +49,11 @@ def _run_tile(order: int, title: str, text: str) -> Spot:
 
 
 MEASURES: Final = (
-    Measure(
-        "response_latency_ms", "values", "ms", GROUP, "Answer time",
-        "From the end of A's turn to B's first sound; negative if B began up to 0.2 s early.", FTO,
-        better="less", shown=_SLOW, headline="answer time",
+    CallMeasure(
+        "response_latency_ms", "Answer time", -1, "ms", pools="median", group=GROUP,
+        meaning="From the end of A's turn to B's first sound; negative if B began up to 0.2 s early.", literature=FTO,
+        compared=True,
+        shown=_SLOW, headline="answer time",
         column=Column(1, "answer time", "median", "of the answer time"),
         missing="no_response_per_turn", moved_by=_EDGES, axis="x without labels",
         spots=(
@@ -79,24 +80,24 @@ MEASURES: Final = (
             ),
         ),
     ),
-    Measure(
-        "response_latency_minus_harness_ms", "values", "ms", GROUP, "Answer time without the harness",
-        "The same, minus the delay that this harness itself adds on the way to B and back, by the delay log at each "
-        "answer. The network delay is not subtracted. A frame counts from its first sample in both directions: a "
-        "system that receives whole frames hears A's end 10 ms before it is spoken.",
-        better="less", shown=_SLOW, moved_by=_EDGES,
+    CallMeasure(
+        "response_latency_minus_harness_ms", "Answer time without the harness", -1, "ms", pools="median", group=GROUP,
+        meaning="The same, minus the delay that this harness itself adds on the way to B and back, by the delay log "
+        "at each answer. The network delay is not subtracted. A frame counts from its first sample in both directions: "
+        "a system that receives whole frames hears A's end 10 ms before it is spoken.",
+        shown=_SLOW, moved_by=_EDGES,
         spots=(Spot("call", 12, ANSWERS, " ({median} without the harness)"),),
     ),
-    Measure(
-        "response_long_ipu_latency_ms", "values", "ms", GROUP, "Answer time without fillers",
-        "The same, but until B's first stretch of speech longer than 1 s: an “um” does not count.",
-        better="less", shown=_SLOW, moved_by=_EDGES,
+    CallMeasure(
+        "response_long_ipu_latency_ms", "Answer time without fillers", -1, "ms", pools="median", group=GROUP,
+        meaning="The same, but until B's first stretch of speech longer than 1 s: an “um” does not count.",
+        shown=_SLOW, moved_by=_EDGES,
     ),
-    Measure(
-        "answered_per_turn", "share", "share", GROUP, "Answered",
-        "Opportunities at which B began within {response_window_ms}, and at most 0.2 s before A had finished.",
-        "response rate",
-        better="more", shown=_NONE, headline="answered", column=Column(0, "answered", "answered"), of=OPPORTUNITIES,
+    CallMeasure(
+        "answered_per_turn", "Answered", 1, "share", pools="share", group=GROUP,
+        meaning="Opportunities at which B began within {response_window_ms}, and at most 0.2 s before A had finished.",
+        literature="response rate", compared=True,
+        shown=_NONE, headline="answered", column=Column(0, "answered", "answered"), over=OPPORTUNITIES,
         spots=(
             Spot("call", 10, ANSWERS, "{fraction}", "no finished turn of A to answer"),
             Spot("run", 10, ANSWERS, "{interval} of {n:,} opportunities", "none of 0 opportunities"),
@@ -112,12 +113,12 @@ MEASURES: Final = (
             Spot("run lead", 12, "", ".{if_any}"),
         ),
     ),
-    Measure(
-        "premature_per_turn", "share", "share", GROUP, "Cut off",
-        "Opportunities at which B took the floor more than 0.2 s before A had finished.",
-        "premature response, false cut-in",
-        better="less", shown=ShownMoments(("cut_off",), "B"), headline="cut off",
-        column=Column(2, "cut off", "cut off", "by B"), of=OPPORTUNITIES, moved_by="premature_points",
+    CallMeasure(
+        "premature_per_turn", "Cut off", -1, "share", pools="share", group=GROUP,
+        meaning="Opportunities at which B took the floor more than 0.2 s before A had finished.",
+        literature="premature response, false cut-in", compared=True,
+        shown=ShownMoments(("cut_off",), "B"), headline="cut off",
+        column=Column(2, "cut off", "cut off", "by B"), over=OPPORTUNITIES, moved_by="premature_points",
         spots=(
             Spot("call", 14, ANSWERS, " | cut off {fraction}"),
             Spot("run", 30, "cut off", "{interval}", "none | no answer none"),
@@ -131,11 +132,11 @@ MEASURES: Final = (
             ),
         ),
     ),
-    Measure(
-        "no_response_per_turn", "share", "share", GROUP, "No answer",
-        f"Opportunities at which there was {UNANSWERED}.", "missing response",
-        better="less", shown=_NONE, headline="no answer", column=Column(3, "no answer", "no ans.", "no answer"),
-        of=OPPORTUNITIES,
+    CallMeasure(
+        "no_response_per_turn", "No answer", -1, "share", pools="share", group=GROUP,
+        meaning=f"Opportunities at which there was {UNANSWERED}.", literature="missing response", compared=True,
+        shown=_NONE, headline="no answer", column=Column(3, "no answer", "no ans.", "no answer"),
+        over=OPPORTUNITIES,
         spots=(
             Spot("call", 15, ANSWERS, " | no answer within {response_window_ms} {fraction}"),
             Spot("call", 17, ANSWERS, " | A's last turn: {last_turn}", left_out="censored"),
@@ -146,17 +147,18 @@ MEASURES: Final = (
         ),
         limits=(ShippedLimit(" <= 0.05", "Ours: nothing is published. No answer to one turn in twenty."),),
     ),
-    Measure(
-        "a_unanswered_wait_s", "values", "s", GROUP, "Waits after which A went on by itself",
-        "Silences inside a turn of A, longer than {lapse_ms}, in which B said nothing. Each counts as a missing "
-        "answer; silences that a label calls a pause are left out.",
-        better="less", shown=_NONE,
+    CallMeasure(
+        "a_unanswered_wait_s", "Waits after which A went on by itself", -1, "s", pools="median", group=GROUP,
+        meaning="Silences inside a turn of A, longer than {lapse_ms}, in which B said nothing. Each counts as a "
+        "missing answer; silences that a label calls a pause are left out.",
+        shown=_NONE,
         spots=(Spot("call", 16, ANSWERS, " (A waited > {lapse_ms} and went on by itself {items}x)"),),
     ),
-    Measure(
-        "ends_unanswered_per_call", "share", "share", GROUP, "Ends unanswered",
-        "Calls that end with A's turn and more than {lapse_ms} of recorded silence after it, without a word of B.",
-        better="less", of="Calls in which A spoke",
+    CallMeasure(
+        "ends_unanswered_per_call", "Ends unanswered", -1, "share", pools="share", group=GROUP,
+        meaning="Calls that end with A's turn and more than {lapse_ms} of recorded silence after it, without a word "
+        "of B.",
+        over="Calls in which A spoke",
     ),
 )  # fmt: skip
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from fdbcore.measures import answers, compat, labelled, moments, overlaps, recoveries, timing
-from fdbcore.measures.measure import Column, KindOfMoment, Measure, MeasureGroup, Spot, Where
+from fdbcore.measures.measure import CallMeasure, Column, KindOfMoment, MeasureGroup, Spot, Where
 
 OTHER: Final = MeasureGroup("Other measures")
 GROUPS: Final = (answers.GROUP, overlaps.GROUP, labelled.GROUP, timing.TURNS, timing.TIME, compat.GROUP, OTHER)
 """All groups, in the order of the tables."""
 
-MEASURES: Final[dict[str, Measure]] = {
+MEASURES: Final[dict[str, CallMeasure]] = {
     measure.id: measure
     for module in (answers, overlaps, labelled, recoveries, timing, compat)
     for measure in module.MEASURES
@@ -49,7 +49,7 @@ def spots(where: Where) -> dict[str, list[tuple[str, Spot]]]:
     return titled
 
 
-def _of(measure: Measure) -> tuple[Spot, ...]:
+def _of(measure: CallMeasure) -> tuple[Spot, ...]:
     """The spots of a measure. One with a column alone has lines and tiles of its own, in the order of the columns."""
     if measure.spots or measure.column is None:
         return measure.spots

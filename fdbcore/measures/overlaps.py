@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.dialogue import AHEAD_TICKS, Dialogue
-from fdbcore.measures.measure import Column, Direction, Measure, MeasureGroup, ShippedLimit, ShownMoments, Spot
+from fdbcore.measures.measure import CallMeasure, Column, MeasureGroup, ShippedLimit, ShownMoments, Spot
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span, other_side
 
@@ -91,21 +91,24 @@ def _short(x: Side) -> tuple[Spot, ...]:
     )
 
 
-def _measures(x: Side) -> list[Measure]:
+def _measures(x: Side) -> list[CallMeasure]:
     """The measures of speech of side `x` that begins while the other speaks."""
     y = other_side(x)
     a, b = x.lower(), y.lower()
     found = [
-        Measure(
-            f"{a}_onset_in_overlap_per_{b}_speech_min", "ratio", "1/min", GROUP, f"{x} begins while {y} speaks",
-            f"All of {x}'s starts in overlap, per minute of {y}'s speech.", "onset in overlap",
+        CallMeasure(
+            f"{a}_onset_in_overlap_per_{b}_speech_min", f"{x} begins while {y} speaks", 0, "1/min", pools="rate",
+            group=GROUP, meaning=f"All of {x}'s starts in overlap, per minute of {y}'s speech.",
+            literature="onset in overlap", compared=x == "B",
             shown=ShownMoments(("talk_over",), x) if x == "B" else None, headline="B starts over A" if x == "B" else "",
             per=f"{y}'s speech",
         ),
-        Measure(
-            f"{a}_backchannel_like_per_{b}_speech_min", "ratio", "1/min", GROUP, f"Short contributions of {x}",
-            f"Speech of at most {{short_ms}} during {y}'s turn, such as “uh-huh”. Its length alone decides.",
-            "backchannel-like", headline="short ones of B" if x == "B" else "", per=f"{y}'s speech",
+        CallMeasure(
+            f"{a}_backchannel_like_per_{b}_speech_min", f"Short contributions of {x}", 0, "1/min", pools="rate",
+            group=GROUP,
+            meaning=f"Speech of at most {{short_ms}} during {y}'s turn, such as “uh-huh”. Its length alone decides.",
+            literature="backchannel-like", compared=x == "B", headline="short ones of B" if x == "B" else "",
+            per=f"{y}'s speech",
         ),
     ]  # fmt: skip
     for size, when, length, name, of in (
@@ -127,15 +130,16 @@ def _measures(x: Side) -> list[Measure]:
         per = f"per_{size}_{a}_onset"
         interrupted = y == "B" and size == "long"
         shown = ShownMoments(("talk_over",), "A") if interrupted else None
-        better: Direction | None = None if y == "A" else "more" if interrupted else "less"
+        direction: Literal[-1, 0, 1] = 0 if y == "A" else 1 if interrupted else -1
         found += [
-            Measure(
-                f"{b}_stopped_within_{seconds}s_{per}", "share", "share", GROUP,
-                f"{y} stops within {seconds} s {when}",
-                f"{length}: how often {y} then falls silent until {x} has ended, and for at least 1 s.", name,
-                better=better, shown=shown,
+            CallMeasure(
+                f"{b}_stopped_within_{seconds}s_{per}", f"{y} stops within {seconds} s {when}", direction, "share",
+                pools="share", group=GROUP,
+                meaning=f"{length}: how often {y} then falls silent until {x} has ended, and for at least 1 s.",
+                literature=name, compared=interrupted and seconds == 2,
+                shown=shown,
                 headline="B stops in 2 s" if interrupted and seconds == 2 else "",
-                column=_STOPPED if interrupted and seconds == 2 else None, of=of,
+                column=_STOPPED if interrupted and seconds == 2 else None, over=of,
                 spots=() if seconds < STOP_S else _long(x) if size == "long" else _short(x),
                 limits=_STOP_LIMITS if interrupted and seconds == 2 else (),
                 apart=f"{b}_stopped_at_once_{per}",
@@ -143,16 +147,17 @@ def _measures(x: Side) -> list[Measure]:
             for seconds in STOP_WITHIN_S
         ]  # fmt: skip
         found += [
-            Measure(
-                f"{b}_stopped_at_once_{per}", "share", "share", GROUP, f"{y} stops at once {when}",
-                f"{length}: how often {y} falls silent within {{terminal_ms}}. It gave way, or was ending anyway; "
-                "“by chance” shows how often to expect the latter.", name, of=of,
+            CallMeasure(
+                f"{b}_stopped_at_once_{per}", f"{y} stops at once {when}", 0, "share", pools="share", group=GROUP,
+                meaning=f"{length}: how often {y} falls silent within {{terminal_ms}}. It gave way, or was ending "
+                f"anyway; “by chance” shows how often to expect the latter.", literature=name, over=of,
                 spots=_at_once(x) if size == "long" else (),
             ),
-            Measure(
-                f"{b}_stop_latency_ms_{per}", "values", "ms", GROUP, f"Time until {y} stops {when}",
-                f"From {x}'s start to {y}'s silence, if it came within 2 s.", "stop latency",
-                better="less" if interrupted else None, shown=shown,
+            CallMeasure(
+                f"{b}_stop_latency_ms_{per}", f"Time until {y} stops {when}", -1 if interrupted else 0, "ms",
+                pools="median", group=GROUP, meaning=f"From {x}'s start to {y}'s silence, if it came within 2 s.",
+                literature="stop latency",
+                shown=shown,
                 spots=(Spot("call", 23, over(x), ", median {median}"),) if interrupted else (),
                 moved_by=((y, "end_ms"), (x, "start_ms")),
             ),

@@ -119,7 +119,7 @@ class Spots:
             "n": n,
             "items": n or None,
             "n_times": _times(n),
-            "counted": counted(n, re.sub("ies$", "y", measure.of.lower())) if n else None,
+            "counted": counted(n, re.sub("ies$", "y", measure.over.lower())) if n else None,
             "count": count if n else None,
             "some": (count or "none") if n else None,
             "times": count or None,

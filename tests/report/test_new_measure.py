@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -11,20 +10,21 @@ import pytest
 from click.testing import CliRunner
 from helpers.documents import document_of
 from helpers.made_runs import Manner, drawn_calls, made_run
+from msgspec.structs import replace
 
 from fdbcore.cli.main import main
 from fdbcore.measures import timing
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.measure import Column, Measure, ShippedLimit, ShownMoments
+from fdbcore.measures.measure import CallMeasure, Column, ShippedLimit, ShownMoments
 from fdbcore.measures.quantities import Quantity, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.report.call.screen import screen
 
-NEW = Measure(
-    "b_sigh_ms", "values", "ms", timing.TURNS, "Length of B's sighs",
-    "From the first breath to the last, over {short_ms}.", "sigh (Nobody 1999)",
-    better="less", shown=ShownMoments(("slow_answer",), "B"), headline="B's sighs",
+NEW = CallMeasure(
+    "b_sigh_ms", "Length of B's sighs", -1, "ms", pools="median", compared=True, group=timing.TURNS,
+    meaning="From the first breath to the last, over {short_ms}.", literature="sigh (Nobody 1999)",
+    shown=ShownMoments(("slow_answer",), "B"), headline="B's sighs",
     column=Column(9, "long sighs", "sighs", "how long B sighs"),
     limits=(ShippedLimit(".median <= 500", "Ours: half of its sighs are short."),),
 )  # fmt: skip

@@ -103,7 +103,7 @@ def _of_measure(name: str, quantity: Quantity, lengths: _Lengths) -> MomentList:
     measure = MEASURES.get(name)
     title = measure.label if measure else name
     if isinstance(quantity, Share):
-        whole = f"{measure.of} (yes: {title})" if measure and measure.of else f"{title}: yes or no"
+        whole = f"{measure.over} (yes: {title})" if measure and measure.over else f"{title}: yes or no"
         return MomentList(title, lengths.of(quantity.spans), lengths.of(quantity.others), whole)
     if isinstance(quantity, Ratio):
         return MomentList(title, lengths.of(quantity.spans))
