@@ -168,7 +168,7 @@ def _replay(
 
     with Status(quiet) as status:
         reading = replay_session(session, settings, _shown(session.name, status.step))
-        status(f"{session.name}: writing its page")
+        status(f"{reading.name}: writing its page")
         content = page_document(reading, score(reading))
         if others and not content["unscored"]:
             alone = Run(reading.path, [Call(session.name, reading.path)])

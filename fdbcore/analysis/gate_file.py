@@ -6,11 +6,11 @@ import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from fdbcore.errors import InputError, nearest
+from fdbcore.measures.catalogue import MEASURES
 from fdbcore.runtime.toml_values import toml_values
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.stats.bootstrap import ITEMS_BEYOND, LEVEL, Quantile, Statistic, mean
@@ -107,9 +107,12 @@ def read_gates(path: Path) -> Gates:
 
     Raises InputError, which names the file, the gate and what was expected.
     """
-    file = files("fdbcore.analysis") / "data" / "defaults.toml" if str(path) == DEFAULTS else path
+    if str(path) == DEFAULTS:
+        limits = [(name, limit) for name, measure in MEASURES.items() for limit in measure.limits]
+        shipped = [{"check": f"{name}{limit.check}", "source": limit.source} for name, limit in limits]
+        return gates_of({"gates": shipped}, DEFAULTS)
     try:
-        content = toml_values(read_whole(file).decode())
+        content = toml_values(read_whole(path).decode())
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     except ValueError as error:

@@ -31,7 +31,6 @@ PASSED: Final = 0
 FAILED: Final = 1
 UNMEASURED: Final = 3
 """The exit codes of a command with gates."""
-LATENCY, NO_ANSWER = "response_latency_ms", "no_response_per_turn"
 MOST_UNANSWERED: Final = 0.1
 """A gate on answer times says so if a larger share of the opportunities has no answer: what took longest is missing."""
 MOST_CALLS: Final = 1_000_000
@@ -298,12 +297,15 @@ def _told(decision: Decision, shifts: LineShifts, beside: FindingsBeside) -> Gat
 
 def _but(decision: Decision, beside: FindingsBeside) -> list[str]:
     told = beside.told(decision.group.calls, [call for call in beside.unscored if meets(call, decision.gate.where)])
-    return told + _unanswered(decision.group) if decision.gate.measure == LATENCY else told
+    return told + _unanswered(decision.group, MEASURES[decision.gate.measure].missing)
 
 
-def _unanswered(group: CallGroup) -> list[str]:
-    """How many opportunities have no answer, which no answer time counts, if it is more than MOST_UNANSWERED."""
-    shares = [found for each in group.quantities if isinstance(found := each.get(NO_ANSWER), Share)]
+def _unanswered(group: CallGroup, share: str) -> list[str]:
+    """How many opportunities have no answer, which no answer time counts, if it is more than MOST_UNANSWERED.
+
+    share: the id of what counts them, "" for measures of all opportunities.
+    """
+    shares = [found for each in group.quantities if isinstance(found := each.get(share), Share)]
     missing, n = sum(share.count for share in shares), sum(share.n for share in shares)
     return [f"{missing:,} of {n:,} had no answer, and no answer time"] if missing > MOST_UNANSWERED * n else []
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.facts import LINES
 from fdbcore.errors import FdbError
+from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.placed_lines import LineStatus, PlacedLines, shift_text
-from fdbcore.types import SIDES, TICK_MS, Side
+from fdbcore.types import SIDES, TICK_MS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from fdbcore.analysis.gate_file import Gate
     from fdbcore.analysis.summary_types import PooledLines
 
-Edge: TypeAlias = tuple[Side, Literal["start_ms", "end_ms", "turn_start_ms", "turn_end_ms"]]
-TIMES: Final[Mapping[str, tuple[Edge, Edge]]] = {
-    r"response_(latency|latency_minus_harness|long_ipu_latency)_ms": (("B", "turn_start_ms"), ("A", "turn_end_ms")),
-    r"a_fto_after_b_ms": (("A", "turn_start_ms"), ("B", "turn_end_ms")),
-    r"b_stop_latency_ms_per_(long|short)_a_onset": (("B", "end_ms"), ("A", "start_ms")),
-    r"a_stop_latency_ms_per_(long|short)_b_onset": (("A", "end_ms"), ("B", "start_ms")),
-}
-"""From which edge of which side to which the measures of latencies run: the later edge first."""
-PREMATURE: Final = "premature_per_turn"
 LEAST_POINTS: Final = 2.0
 MOST_NAMES: Final = 3
 NOT_PLACED: Final[Mapping[LineStatus, str]] = {
@@ -41,15 +32,13 @@ def shift_of(measure: str, lines: PlacedLines) -> float | None:
     """How far the lines of a call move one of its figures, found less true: ms for latencies, points for premature
     answers; None where that is not known, and for other measures."""
     a, b = (line.like if (line := lines[side]) is not None else None for side in SIDES)
-    if a is None or b is None:
+    moved_by = MEASURES[measure].moved_by
+    if a is None or b is None or moved_by is None:
         return None
-    if measure == PREMATURE:
+    if moved_by == "premature_points":
         return ((a.premature_points or 0.0) + (b.premature_points or 0.0)) / 2
-    for pattern, edges in TIMES.items():
-        if re.fullmatch(pattern, measure):
-            later, earlier = (getattr({"A": a, "B": b}[side], edge) for side, edge in edges)
-            return None if later is None or earlier is None else later - earlier
-    return None
+    later, earlier = (getattr({"A": a, "B": b}[side], edge) for side, edge in moved_by)
+    return None if later is None or earlier is None else later - earlier
 
 
 def pooled_lines(found: Iterable[tuple[str, PlacedLines | None]]) -> PooledLines | None:
@@ -122,7 +111,7 @@ def gate_note(
     value, limit: of its result. baseline: the statistic of the baseline, if the limit depends on it. shifts: as of
     `LineShifts.median_of`, by the name of the run. What a tick or two points can do is said of no gate.
     """
-    is_share = gate.measure == PREMATURE
+    is_share = MEASURES[gate.measure].moved_by == "premature_points"
     allowed = abs(limit - value) if baseline is None else abs(gate.plus + (gate.times - 1) * baseline)
     allowed *= 100 if is_share else 1
     known = {name: shift for name, shift in shifts.items() if shift is not None}

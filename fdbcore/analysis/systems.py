@@ -11,14 +11,12 @@ from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.score import summarise
 from fdbcore.analysis.summary_types import Measures, Summary
 from fdbcore.analysis.survey import Survey
+from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.costs import Cost, total
 from fdbcore.measures.quantities import Quantity
 from fdbcore.recording.run import DONE, FAILED, INVALID, WAITING
 
 OUTCOMES: Final = (DONE, FAILED, INVALID)
-FALSE_CUT_OFFS: Final = "cut_off_per_labelled_a_pause"
-LATENCIES: Final = ("response_latency_ms_per_labelled_turn_end", "response_latency_ms")
-"""Answer times, the preferred first: after labelled ends of turns, and after all turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +73,17 @@ def cut_off_against_latency(run: Survey) -> list[CutOffAgainstLatency]:
 
     The answer time is after labelled ends of turns; if the calls of a system have none, after all turns.
     """
+    axes = {measure.axis: name for name, measure in MEASURES.items() if measure.axis}
     pooled: dict[str, list[Mapping[str, Quantity]]] = {}
     for row, quantities in zip(run.scored, run.pooled, strict=True):
-        needed = {key: quantities[key] for key in (FALSE_CUT_OFFS, *LATENCIES) if key in quantities}
+        needed = {key: quantities[key] for key in axes.values() if key in quantities}
         pooled.setdefault(_system(row.call), []).append(needed)
     found = []
     for name, calls in sorted(pooled.items()):
         measures = summarise(calls)
-        share = measures.get(FALSE_CUT_OFFS)
-        latency = next((measures[key] for key in LATENCIES if key in measures and measures[key]["n"]), None)
+        share = measures.get(axes["y"])
+        times = [measures.get(axes[axis]) for axis in ("x", "x without labels")]
+        latency = next((found for found in times if found and found["n"]), None)
         if share and share["n"] and latency:
             found.append(CutOffAgainstLatency(name, share, latency, len(calls)))
     return found

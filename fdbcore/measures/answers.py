@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.measure import Column, Measure, MeasureGroup, ShownMoments
+from fdbcore.measures.measure import CallMeasure, Column, Edge, MeasureGroup, ShippedLimit, ShownMoments, Spot
 from fdbcore.measures.opportunities import fto, opportunities_in, turn_start, unanswered_waits
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.types import TICK_MS, TICKS_PER_S, Span, TurnEvent
@@ -29,54 +29,136 @@ OPPORTUNITIES: Final = "Opportunities"
 FTO: Final = "floor transfer offset (Heldner and Edlund 2010)"
 _SLOW: Final = ShownMoments(("slow_answer",), "B")
 _NONE: Final = ShownMoments(("no_answer",), "B")
+_EDGES: Final[tuple[Edge, Edge]] = (("B", "turn_start_ms"), ("A", "turn_end_ms"))
+ANSWERS: Final = "B answers"
+NOTHING_TO_ANSWER: Final = "A never finished a turn, so there was nothing for B to answer."
+_NO_OPPORTUNITY: Final = "there was nothing to answer"
+_MEDIAN: Final = "; half of the answers came within {median}"
+_AFTER: Final = (
+    "from the end of A's turn to B's first sound~, for half of the answers{if_several}~; for nine in ten {p90_of_many}"
+    "~; the slowest took {max_of_few}~.{if_any}"
+)
+
+
+def _run_tile(order: int, title: str, text: str) -> Spot:
+    """A share of the opportunities, as a tile of a run."""
+    return Spot(
+        "run tile", order, title, f"[{{count:,}}] of [{{n:,}}](all) opportunities{text}", _NO_OPPORTUNITY, "{mean}",
+        gated=True,
+    )  # fmt: skip
+
+
 MEASURES: Final = (
-    Measure(
-        "response_latency_ms", "values", "ms", GROUP, "Answer time",
-        "From the end of A's turn to B's first sound; negative if B began up to 0.2 s early.", FTO,
-        better="less", shown=_SLOW, headline="answer time",
+    CallMeasure(
+        "response_latency_ms", "Answer time", -1, "ms", pools="median", group=GROUP,
+        meaning="From the end of A's turn to B's first sound; negative if B began up to 0.2 s early.", literature=FTO,
+        compared=True,
+        shown=_SLOW, headline="answer time",
         column=Column(1, "answer time", "median", "of the answer time"),
+        missing="no_response_per_turn", moved_by=_EDGES, axis="x without labels",
+        spots=(
+            Spot("call", 11, ANSWERS, "  median {median}", "  no answers"),
+            Spot("call", 13, ANSWERS, "  p90 {p90_of_many}"),
+            Spot("run", 20, "answer time", "median {interval}~ | p90 {p90}~ | n = {items:,}"),
+            Spot("note", 10, "median answer time", "{interval}, n = {n:,}", "no items"),
+            Spot("call tile", 20, "Answer time", _AFTER, "no answers", "[{median}]", gated=True),
+            Spot("run tile", 10, "Answer time", "median of [{n:,}] answers~; p90 {p90}~, p95 {p95}", "no answers",
+                 "{median}", gated=True),
+            Spot("call lead", 11, "", f"{_MEDIAN}{{if_several}}~, after {{only}}"),
+            Spot("run lead", 11, "", _MEDIAN),
+        ),
+        limits=(
+            ShippedLimit(
+                ".median <= 1500",
+                "Hamming, How to Evaluate Voice Agents (2026): median below 1.5 s in production. People like a robot's "
+                "answer best after 1 s, and want it within 2 s (Shiwa et al. 2009).",
+            ),
+            ShippedLimit(
+                ".p90 <= 3500",
+                "Hamming, Voice Agent Analytics (2026): nine of ten answers within 3.5 s. From 3.5 s on, EVA-Bench "
+                "gives no point for an answer (arXiv 2605.13841).",
+            ),
+        ),
     ),
-    Measure(
-        "response_latency_minus_harness_ms", "values", "ms", GROUP, "Answer time without the harness",
-        "The same, minus the delay that this harness itself adds on the way to B and back, by the delay log at each "
-        "answer. The network delay is not subtracted. A frame counts from its first sample in both directions: a "
-        "system that receives whole frames hears A's end 10 ms before it is spoken.",
-        better="less", shown=_SLOW,
+    CallMeasure(
+        "response_latency_minus_harness_ms", "Answer time without the harness", -1, "ms", pools="median", group=GROUP,
+        meaning="The same, minus the delay that this harness itself adds on the way to B and back, by the delay log "
+        "at each answer. The network delay is not subtracted. A frame counts from its first sample in both directions: "
+        "a system that receives whole frames hears A's end 10 ms before it is spoken.",
+        shown=_SLOW, moved_by=_EDGES,
+        spots=(Spot("call", 12, ANSWERS, " ({median} without the harness)"),),
     ),
-    Measure(
-        "response_long_ipu_latency_ms", "values", "ms", GROUP, "Answer time without fillers",
-        "The same, but until B's first stretch of speech longer than 1 s: an “um” does not count.",
-        better="less", shown=_SLOW,
+    CallMeasure(
+        "response_long_ipu_latency_ms", "Answer time without fillers", -1, "ms", pools="median", group=GROUP,
+        meaning="The same, but until B's first stretch of speech longer than 1 s: an “um” does not count.",
+        shown=_SLOW, moved_by=_EDGES,
     ),
-    Measure(
-        "answered_per_turn", "share", "share", GROUP, "Answered",
-        "Opportunities at which B began within {response_window_ms}, and at most 0.2 s before A had finished.",
-        "response rate",
-        better="more", shown=_NONE, headline="answered", column=Column(0, "answered", "answered"), of=OPPORTUNITIES,
+    CallMeasure(
+        "answered_per_turn", "Answered", 1, "share", pools="share", group=GROUP,
+        meaning="Opportunities at which B began within {response_window_ms}, and at most 0.2 s before A had finished.",
+        literature="response rate", compared=True,
+        shown=_NONE, headline="answered", column=Column(0, "answered", "answered"), over=OPPORTUNITIES,
+        spots=(
+            Spot("call", 10, ANSWERS, "{fraction}", "no finished turn of A to answer"),
+            Spot("run", 10, ANSWERS, "{interval} of {n:,} opportunities", "none of 0 opportunities"),
+            Spot("note", 20, "answered", "{interval}, n = {n:,}", "no items"),
+            Spot(
+                "call tile", 10, "Answered", "opportunities: ends of A's turns, and long waits of A.",
+                NOTHING_TO_ANSWER, "[{count}] of [{n}](all)", gated=True,
+            ),
+            _run_tile(20, "Answered", ", within {response_window_ms}"),
+            Spot("call lead", 10, "", "B answered {some} of {counted}", NOTHING_TO_ANSWER),
+            Spot("call lead", 12, "", ".{if_any}"),
+            Spot("run lead", 10, "", "B answered {mean} of {n:,} opportunities", NOTHING_TO_ANSWER),
+            Spot("run lead", 12, "", ".{if_any}"),
+        ),
     ),
-    Measure(
-        "premature_per_turn", "share", "share", GROUP, "Cut off",
-        "Opportunities at which B took the floor more than 0.2 s before A had finished.",
-        "premature response, false cut-in",
-        better="less", shown=ShownMoments(("cut_off",), "B"), headline="cut off",
-        column=Column(2, "cut off", "cut off", "by B"), of=OPPORTUNITIES,
+    CallMeasure(
+        "premature_per_turn", "Cut off", -1, "share", pools="share", group=GROUP,
+        meaning="Opportunities at which B took the floor more than 0.2 s before A had finished.",
+        literature="premature response, false cut-in", compared=True,
+        shown=ShownMoments(("cut_off",), "B"), headline="cut off",
+        column=Column(2, "cut off", "cut off", "by B"), over=OPPORTUNITIES, moved_by="premature_points",
+        spots=(
+            Spot("call", 14, ANSWERS, " | cut off {fraction}"),
+            Spot("run", 30, "cut off", "{interval}", "none | no answer none"),
+            Spot("call tile", 11, "Answered", " [Cut off: {count}], before A had finished.", gated=True),
+            _run_tile(30, "Cut off", ": B began more than 0.2 s early"),
+        ),
+        limits=(
+            ShippedLimit(
+                " <= 0.05",
+                "LiveKit eot-bench (2026) compares systems at 5 % false cut-offs: of pauses there, of turns here.",
+            ),
+        ),
     ),
-    Measure(
-        "no_response_per_turn", "share", "share", GROUP, "No answer",
-        f"Opportunities at which there was {UNANSWERED}.", "missing response",
-        better="less", shown=_NONE, headline="no answer", column=Column(3, "no answer", "no ans.", "no answer"),
-        of=OPPORTUNITIES,
+    CallMeasure(
+        "no_response_per_turn", "No answer", -1, "share", pools="share", group=GROUP,
+        meaning=f"Opportunities at which there was {UNANSWERED}.", literature="missing response", compared=True,
+        shown=_NONE, headline="no answer", column=Column(3, "no answer", "no ans.", "no answer"),
+        over=OPPORTUNITIES,
+        spots=(
+            Spot("call", 15, ANSWERS, " | no answer within {response_window_ms} {fraction}"),
+            Spot("call", 17, ANSWERS, " | A's last turn: {last_turn}", left_out="censored"),
+            Spot("run", 31, "cut off", " | no answer {interval}"),
+            Spot("call tile", 12, "Answered", f" [No answer: {{count}}], {UNANSWERED}.", gated=True),
+            Spot("call tile", 13, "Answered", " A's last turn: {last_turn}.", left_out="censored"),
+            _run_tile(40, "No answer", f": {UNANSWERED}"),
+        ),
+        limits=(ShippedLimit(" <= 0.05", "Ours: nothing is published. No answer to one turn in twenty."),),
     ),
-    Measure(
-        "a_unanswered_wait_s", "values", "s", GROUP, "Waits after which A went on by itself",
-        "Silences inside a turn of A, longer than {lapse_ms}, in which B said nothing. Each counts as a missing "
-        "answer; silences that a label calls a pause are left out.",
-        better="less", shown=_NONE,
+    CallMeasure(
+        "a_unanswered_wait_s", "Waits after which A went on by itself", -1, "s", pools="median", group=GROUP,
+        meaning="Silences inside a turn of A, longer than {lapse_ms}, in which B said nothing. Each counts as a "
+        "missing answer; silences that a label calls a pause are left out.",
+        shown=_NONE,
+        spots=(Spot("call", 16, ANSWERS, " (A waited > {lapse_ms} and went on by itself {items}x)"),),
     ),
-    Measure(
-        "ends_unanswered_per_call", "share", "share", GROUP, "Ends unanswered",
-        "Calls that end with A's turn and more than {lapse_ms} of recorded silence after it, without a word of B.",
-        better="less", of="Calls in which A spoke",
+    CallMeasure(
+        "ends_unanswered_per_call", "Ends unanswered", -1, "share", pools="share", group=GROUP,
+        meaning="Calls that end with A's turn and more than {lapse_ms} of recorded silence after it, without a word "
+        "of B.",
+        over="Calls in which A spoke",
     ),
 )  # fmt: skip
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from fdbcore.measures import answers, compat, labelled, moments, overlaps, recoveries, timing
-from fdbcore.measures.measure import Column, KindOfMoment, Measure, MeasureGroup
+from fdbcore.measures.measure import CallMeasure, Column, KindOfMoment, MeasureGroup, Spot, Where
 
 OTHER: Final = MeasureGroup("Other measures")
 GROUPS: Final = (answers.GROUP, overlaps.GROUP, labelled.GROUP, timing.TURNS, timing.TIME, compat.GROUP, OTHER)
 """All groups, in the order of the tables."""
 
-MEASURES: Final[dict[str, Measure]] = {
+MEASURES: Final[dict[str, CallMeasure]] = {
     measure.id: measure
     for module in (answers, overlaps, labelled, recoveries, timing, compat)
     for measure in module.MEASURES
@@ -19,6 +19,8 @@ MEASURES: Final[dict[str, Measure]] = {
 
 MOMENTS: Final[tuple[KindOfMoment, ...]] = moments.KINDS
 """The kinds of moments, in the order of pages."""
+
+TILES: Final[tuple[Where, ...]] = ("call tile", "run tile")
 
 
 def headlines() -> dict[str, str]:
@@ -35,6 +37,37 @@ def columns() -> dict[str, Column]:
 def differences() -> dict[str, tuple[str, str]]:
     """The ids of measures that are the difference of two shares of a whole run, with the ids of these shares."""
     return {name: measure.difference_of for name, measure in MEASURES.items() if measure.difference_of}
+
+
+def spots(where: Where) -> dict[str, list[tuple[str, Spot]]]:
+    """What stands in a place: by the title of each line or tile, in their order, its parts with the ids of their
+    measures."""
+    found = [(name, spot) for name, measure in MEASURES.items() for spot in _of(measure) if spot.where == where]
+    titled: dict[str, list[tuple[str, Spot]]] = {}
+    for name, spot in sorted(found, key=lambda part: part[1].order):
+        titled.setdefault(spot.title, []).append((name, spot))
+    return titled
+
+
+def _of(measure: CallMeasure) -> tuple[Spot, ...]:
+    """The spots of a measure. One with a column alone has lines and tiles of its own, in the order of the columns."""
+    if measure.spots or measure.column is None:
+        return measure.spots
+    order, title, tile = 100 + measure.column.place, measure.column.title, measure.label
+    brief, whole, large, counted = {
+        "values": ("median {median}", "median {interval} | n = {n:,}", "{median}", "of [{n:,}]. "),
+        "share": ("{fraction}", "{interval} of {n:,}", "{mean}", "[{count:,}] of [{n:,}](all). "),
+    }.get(measure.quantity, ("{mean}", "{interval}", "{mean}", ""))
+    if measure.column.is_count:
+        brief = whole = large = "{items:,}x"
+    return (
+        Spot("call", order, title, brief),
+        Spot("run", order, title, whole),
+        *(
+            Spot(where, order, tile, f"{counted}{measure.meaning}", "nothing to count", large, gated=True)
+            for where in TILES
+        ),
+    )
 
 
 def shown_by(kind: KindOfMoment) -> set[str]:

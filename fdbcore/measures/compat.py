@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fdbcore.errors import AudioError, RecordingError
 from fdbcore.measures.labelled import CALLED
-from fdbcore.measures.measure import Measure, MeasureGroup
+from fdbcore.measures.measure import CallMeasure, MeasureGroup
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.silero_track import EVIDENCE, RATE_HZ, Probabilities
@@ -58,30 +58,34 @@ _V15: Final = {
     ),
 }
 MEASURES: Final = (
-    Measure(
-        "compat_v1_takeover_per_sample", "share", "share", GROUP, "Takeover (v1)",
-        "B said more than three words, or spoke for at least 1 s.",
+    CallMeasure(
+        "compat_v1_takeover_per_sample", "Takeover (v1)", 0, "share", pools="share", group=GROUP,
+        meaning="B said more than three words, or spoke for at least 1 s.",
     ),
-    Measure(
-        "compat_v1_latency_ms", "values", "ms", GROUP, "Latency (v1)",
-        "From the start of the annotated interval to B's first word; negative counts as 0.", better="less",
+    CallMeasure(
+        "compat_v1_latency_ms", "Latency (v1)", -1, "ms", pools="median", group=GROUP,
+        meaning="From the start of the annotated interval to B's first word; negative counts as 0.",
     ),
-    Measure(
-        "compat_v1_interruption_takeover_per_sample", "share", "share", GROUP, "Takeover after an interruption (v1)",
-        "After the annotated interruption, B said more than three words, or spoke for at least 1 s.",
+    CallMeasure(
+        "compat_v1_interruption_takeover_per_sample", "Takeover after an interruption (v1)", 0, "share",
+        pools="share", group=GROUP,
+        meaning="After the annotated interruption, B said more than three words, or spoke for at least 1 s.",
     ),
-    Measure(
-        "compat_v1_interruption_latency_ms", "values", "ms", GROUP, "Latency after an interruption (v1)",
-        "From the end of the annotated interruption to B's first word; 0 where B was still speaking.",
+    CallMeasure(
+        "compat_v1_interruption_latency_ms", "Latency after an interruption (v1)", 0, "ms", pools="median",
+        group=GROUP,
+        meaning="From the end of the annotated interruption to B's first word; 0 where B was still speaking.",
     ),
     *(
-        Measure(f"compat_v15_{name}_latency_ms", "values", "ms", GROUP, f"{label} (v1.5)", meaning, better="less")
+        CallMeasure(
+            f"compat_v15_{name}_latency_ms", f"{label} (v1.5)", -1, "ms", pools="median", group=GROUP, meaning=meaning
+        )
         for name, (label, meaning) in _V15.items()
     ),
     *(
-        Measure(
-            f"compat_v15_{name}_latency_ms_per_labelled_{kind}", "values", "ms", GROUP, f"{label} at {what} (v1.5)",
-            f"{meaning} Only those at such a label of A.",
+        CallMeasure(
+            f"compat_v15_{name}_latency_ms_per_labelled_{kind}", f"{label} at {what} (v1.5)", 0, "ms", pools="median",
+            group=GROUP, meaning=f"{meaning} Only those at such a label of A.",
         )
         for kind, what in CALLED.items()
         for name, (label, meaning) in _V15.items()

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fdbcore.measures.dialogue import NEVER_TICKS, Dialogue
 from fdbcore.measures.line import is_missing
-from fdbcore.measures.measure import Measure, MeasureGroup, ShownMoments
+from fdbcore.measures.measure import CallMeasure, MeasureGroup, ShownMoments, Spot, Where
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS
 from fdbcore.measures.overlaps import STOP_S, chance_of_stop, stop_latencies
 from fdbcore.measures.quantities import Quantity, Share, Values
@@ -58,26 +58,44 @@ def stop_share(name: str) -> str:
     return f"b_stopped_within_{STOP_S}s_per_labelled_{name}"
 
 
-def _of_pauses(low_ms: int, high_ms: int | None) -> Measure:
+_LINES: Final[Mapping[Where, int]] = {"call": 40, "run": 60, "note": 30}
+
+
+def _on_screens(order: int, text: str, none: str = "") -> tuple[Spot, ...]:
+    """The part of a measure in the line about labels, wherever there is one."""
+    return tuple(
+        Spot(where, first + order, f"by your labels{':' * (where == 'note')}", text, none)
+        for where, first in _LINES.items()
+    )
+
+
+def _of_pauses(low_ms: int, high_ms: int | None) -> CallMeasure:
     lengths = f"{low_ms / 1000:g} s and over" if high_ms is None else f"{low_ms / 1000:g} to {high_ms / 1000:g} s"
-    return Measure(
-        f"cut_off_per_labelled_a_pause_of_{pause_bin(low_ms, high_ms)}", "share", "share", GROUP,
-        f"False cut-offs in pauses of {lengths}", "The same, by the length of the pause.",
-        of=f"Labelled pauses of A of {lengths}",
+    return CallMeasure(
+        f"cut_off_per_labelled_a_pause_of_{pause_bin(low_ms, high_ms)}", f"False cut-offs in pauses of {lengths}", 0,
+        "share", pools="share", group=GROUP, meaning="The same, by the length of the pause.",
+        over=f"Labelled pauses of A of {lengths}",
     )  # fmt: skip
 
 
-def _of_kind(kind: str, what: str) -> list[Measure]:
+_STOPS: Final = {
+    kind: _on_screens(order, f" | B stopped for {{fraction}} {kind}s{{by_chance}}")
+    for order, kind in ((3, "interruption"), (4, "distraction"))
+}
+
+
+def _of_kind(kind: str, what: str) -> list[CallMeasure]:
     """The measures whether B stops for one kind of label, and how fast; for all distractions only whether."""
-    share = Measure(
-        stop_share(kind), "share", "share", GROUP, f"B stops within {STOP_S} s for {what}",
-        f"What A's labels call {what}, begun while B spoke: how often B falls silent until they end, "
-        "and for at least 1 s.",
-        "stop rate", of=f"What labels call {what}",
+    share = CallMeasure(
+        stop_share(kind), f"B stops within {STOP_S} s for {what}", 0, "share", pools="share", group=GROUP,
+        meaning=f"What A's labels call {what}, begun while B spoke: how often B falls silent until they end, "
+        "and for at least 1 s.", literature="stop rate", over=f"What labels call {what}",
+        spots=_STOPS.get(kind, ()),
     )  # fmt: skip
-    latency = Measure(
-        f"b_stop_latency_ms_per_labelled_{kind}", "values", "ms", GROUP, f"Time until B stops for {what}",
-        f"From the labelled start to B's silence, where it came within {STOP_S} s.", "stop latency",
+    latency = CallMeasure(
+        f"b_stop_latency_ms_per_labelled_{kind}", f"Time until B stops for {what}", 0, "ms", pools="median",
+        group=GROUP, meaning=f"From the labelled start to B's silence, where it came within {STOP_S} s.",
+        literature="stop latency",
     )  # fmt: skip
     return [share, latency] if kind in CALLED else [share]
 
@@ -85,38 +103,44 @@ def _of_kind(kind: str, what: str) -> list[Measure]:
 _PAUSES: Final = "Labelled pauses of A"
 _FALSE_CUT_OFF: Final = ShownMoments(("false_cut_off",), "B")
 MEASURES: Final = (
-    Measure(
-        "cut_off_per_labelled_a_pause", "share", "share", GROUP, "False cut-offs",
-        "Labelled pauses inside A's turn, of at least 0.2 s, in which B began to speak. A start that is labelled a "
-        "backchannel of B does not count.", "false cut-off", shown=_FALSE_CUT_OFF, of=_PAUSES,
+    CallMeasure(
+        "cut_off_per_labelled_a_pause", "False cut-offs", 0, "share", pools="share", group=GROUP,
+        meaning="Labelled pauses inside A's turn, of at least 0.2 s, in which B began to speak. A start that is "
+        "labelled a backchannel of B does not count.", literature="false cut-off", shown=_FALSE_CUT_OFF, over=_PAUSES,
+        axis="y",
+        spots=_on_screens(0, " | false cut-offs {fraction} pauses", " | false cut-offs 0/0 pauses"),
     ),
-    Measure(
-        "long_cut_off_per_labelled_a_pause", "share", "share", GROUP, "Long false cut-offs",
-        "The same, where B then spoke for longer than {short_ms}.", "false cut-off", shown=_FALSE_CUT_OFF,
-        of=_PAUSES,
+    CallMeasure(
+        "long_cut_off_per_labelled_a_pause", "Long false cut-offs", 0, "share", pools="share", group=GROUP,
+        meaning="The same, where B then spoke for longer than {short_ms}.", literature="false cut-off",
+        shown=_FALSE_CUT_OFF, over=_PAUSES,
     ),
     *(_of_pauses(*limits) for limits in PAUSE_BINS_MS),
-    Measure(
-        "response_latency_ms_per_labelled_turn_end", "values", "ms", GROUP, "Answer time by label",
-        "From the labelled end of A's turn to B's first sound; negative if B began up to 0.2 s early.",
-        "response latency",
+    CallMeasure(
+        "response_latency_ms_per_labelled_turn_end", "Answer time by label", 0, "ms", pools="median", group=GROUP,
+        meaning="From the labelled end of A's turn to B's first sound; negative if B began up to 0.2 s early.",
+        literature="response latency", axis="x", spots=_on_screens(2, ", median {median}"),
     ),
-    Measure(
-        "answered_per_labelled_turn_end", "share", "share", GROUP, "Labelled turns of A that B answered",
-        "B began within {response_window_ms}, and at most 0.2 s before the labelled end. If B held the floor before, "
-        "it had been silent for {yield_hold_ms}: who takes a breath and goes on has not answered.", "response rate",
-        of="Labelled ends of A's turns",
+    CallMeasure(
+        "answered_per_labelled_turn_end", "Labelled turns of A that B answered", 0, "share", pools="share",
+        group=GROUP,
+        meaning="B began within {response_window_ms}, and at most 0.2 s before the labelled end. If B held the floor "
+        "before, it had been silent for {yield_hold_ms}: who takes a breath and goes on has not answered.",
+        literature="response rate",
+        over="Labelled ends of A's turns",
+        spots=_on_screens(1, " | answered {fraction} turn ends", " | answered 0/0 turn ends"),
     ),
     *(
         measure
         for kind, what in (*CALLED.items(), ("distraction", "backchannels, side talk and noise"))
         for measure in _of_kind(kind, what)
     ),
-    Measure(
-        "b_selectivity", "difference", "share", GROUP, "Selectivity of B",
-        "Share of interruptions that B stops for, minus the share of backchannels, side talk and noise that it stops "
-        "for. It is 0 for a system that stops for everything, or for nothing.", "selectivity",
+    CallMeasure(
+        "b_selectivity", "Selectivity of B", 0, "share", pools="difference", group=GROUP,
+        meaning="Share of interruptions that B stops for, minus the share of backchannels, side talk and noise that "
+        "it stops for. It is 0 for a system that stops for everything, or for nothing.", literature="selectivity",
         difference_of=(stop_share("interruption"), stop_share("distraction")),
+        spots=_on_screens(5, " | selectivity {interval}"),
     ),
 )  # fmt: skip
 

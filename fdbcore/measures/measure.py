@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from fdbcore.types import Side
+from fdbcore.types.scorecard import Measure, Pooling
 
 Direction: TypeAlias = Literal["less", "more"]
 QuantityKind: TypeAlias = Literal["values", "share", "ratio", "difference"]
 Unit: TypeAlias = Literal["ms", "s", "share", "1/min", "s/min"]
+Where: TypeAlias = Literal["call", "run", "note", "call tile", "run tile", "call lead", "run lead"]
+Edge: TypeAlias = tuple[Side, Literal["start_ms", "end_ms", "turn_start_ms", "turn_end_ms"]]
+_QUANTITIES: Final[Mapping[Pooling, QuantityKind]] = {
+    "median": "values", "share": "share", "rate": "ratio", "difference": "difference",
+}  # fmt: skip
+_BETTER: Final[Mapping[int, Direction | None]] = {-1: "less", 0: None, 1: "more"}
 MomentKind: TypeAlias = Literal["no_answer", "slow_answer", "cut_off", "false_cut_off", "talk_over", "lapse"]
 
 
@@ -63,32 +71,73 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """A measure, registered once: every table, gate, comparison, glossary and figure reads this entry.
+class Spot:
+    """A place where a measure is shown, and its words there.
 
-    id: names what is counted, and its denominator. quantity: the kind of quantity that a session gives, or "difference"
-    for the difference of two shares of a whole run. unit: of its values. label: its name in tables. meaning: may name
-    settings of the turn detector in braces. literature: its name in the literature, "" for none. better: which
-    direction users of a system prefer; None if that depends on the system (overlap, backchannels, how much B talks), so
-    that a difference is neither better nor worse. shown: the moments to listen to. headline: a short name if runs and
-    groups are compared by this measure, otherwise "". column: its column in tables of calls. difference_of: the ids of
-    the two shares. of: what a share is a share of, as a plural. per: what a rate is a minute of.
+    where: the terminal's screen of a call or a run, a note below several calls, the tiles of a page, or the sentence at
+    its top. order: its order there. title: of the line or the tile that it is a part of. text: its pieces, between ~,
+    with figures and settings in braces (`fdbcore.report.spots` has them); a piece is left out where a figure is not
+    known. none: stands for the first piece then, unless the line already has a `none`. value: what a tile shows large.
+    left_out: it is shown only if items are left out for this reason. gated: the tile shows the limits of gates about
+    the measure. Brackets are links to the moments that count; with (all) behind, to all of a share.
     """
 
-    id: str
-    quantity: QuantityKind
-    unit: Unit
+    where: Where
+    order: int
+    title: str
+    text: str
+    none: str = ""
+    value: str = ""
+    left_out: str = ""
+    gated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedLimit:
+    """A limit that fdbcore ships for a measure. check: a gate without the id, such as ".p90 <= 3500". source: of it."""
+
+    check: str
+    source: str
+
+
+class CallMeasure(Measure, frozen=True, kw_only=True):
+    """A measure of a call, registered once: every screen, table, gate, comparison, glossary and figure reads it.
+
+    id: names what is counted, and its denominator. label: its name in tables. unit: of its values. pools: also tells
+    which kind of quantity a session gives. direction: 0 also where it depends on the system what is better (overlap,
+    backchannels, how much B talks). meaning: may name settings of the turn detector in braces. over: of a share, as a
+    plural. literature: its name in the literature. shown: the moments to listen to. headline: a short name if runs and
+    groups are compared by it. column: its column in tables of calls. spots: where screens and pages show it; by
+    default, with a column, a line and a tile of its own. limits: those that fdbcore ships. difference_of: the ids of
+    two shares of a whole run. per: what a rate is a minute of. apart: the share that has the items which are left out
+    of this one as no reaction. missing: the share of items that have no value, for what took longest is among them.
+    axis: its own where systems are drawn as points. moved_by: how lines move it: from which edge to which it runs, the
+    later one first, or as premature answers.
+    """
+
     group: MeasureGroup
-    label: str
-    meaning: str
     literature: str = ""
-    better: Direction | None = None
     shown: ShownMoments | None = None
     headline: str = ""
     column: Column | None = None
+    spots: tuple[Spot, ...] = ()
+    limits: tuple[ShippedLimit, ...] = ()
     difference_of: tuple[str, str] | None = None
-    of: str = ""
     per: str = ""
+    apart: str = ""
+    missing: str = ""
+    axis: Literal["", "x", "x without labels", "y"] = ""
+    moved_by: tuple[Edge, Edge] | Literal["premature_points"] | None = None
+
+    @property
+    def quantity(self) -> QuantityKind:
+        """The kind of quantity that a session gives, or "difference"."""
+        return _QUANTITIES[self.pools]
+
+    @property
+    def better(self) -> Direction | None:
+        """Which direction users of a system prefer, in words."""
+        return _BETTER[self.direction]
 
     @property
     def shown_in(self) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.dialogue import AHEAD_TICKS, Dialogue
-from fdbcore.measures.measure import Column, Direction, Measure, MeasureGroup, ShownMoments
+from fdbcore.measures.measure import CallMeasure, Column, MeasureGroup, ShippedLimit, ShownMoments, Spot
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span, other_side
 
@@ -23,21 +23,92 @@ GROUP: Final = MeasureGroup(
 )
 
 
-def _measures(x: Side) -> list[Measure]:
+_RUN_TILE: Final = "B stops when A talks over it"
+_STOPPED: Final = Column(4, "B stopped", "stopped", "B, when A talked over it")
+_B_STOPS: Final = (
+    Spot(
+        "call", 21, "A talks over B", "  B stopped {count} of {n}~ ({expected} by chance, had it heard nothing)"
+    ),
+    Spot("run", 40, "B stops", "when A talks over it {interval} of {n:,}~ | by chance {chance}"),
+    Spot("call tile", 31, "A talks over B", " B stopped within 2 s for [{count}] of [{n}](all){by_chance}."),
+    Spot(
+        "run tile", 50, _RUN_TILE,
+        "[{count:,}] of [{n:,}](all) times, within 2 s; A spoke for more than {short_ms}~. By chance: {chance}",
+        "A never did for more than {short_ms}", "{mean}", gated=True,
+    ),
+)  # fmt: skip
+_STOP_LIMITS: Final = (
+    ShippedLimit(
+        " >= 0.9",
+        "Hamming, How to Evaluate Voice Agents (2026): more than 90 % of interruptions handled. The window of 2 s is "
+        "that of tau-voice (arXiv 2603.13686).",
+    ),
+)
+
+
+def over(x: Side) -> str:
+    """The title of what is said of a side's speech over the other."""
+    return f"{x} talks over {other_side(x)}"
+
+
+def _long(x: Side) -> tuple[Spot, ...]:
+    """Where it is shown how often the other side stops for long speech of side `x`."""
+    title, order = over(x), 20 if x == "A" else 30
+    found = (
+        Spot("call", order, title, "{onsets}"),
+        Spot(
+            "call tile", order + 10, title, "with more than {short_ms} of speech.",
+            value=f"[{{onsets_times}}](long_{x.lower()}_onset)", gated=x == "A",
+        ),
+    )  # fmt: skip
+    return found if x == "B" else (*found, *_B_STOPS)
+
+
+def _at_once(x: Side) -> tuple[Spot, ...]:
+    """The same of how often it stops at once."""
+    y, title, order = other_side(x), over(x), 24 if x == "A" else 31
+    who, at_once = ("", "It") if x == "A" else ("A ", "A")
+    at_once += " stopped at once, within {terminal_ms}"
+    found = (
+        Spot("call", order, title, f" | {who}stopped at once {{times}}{{by_chance}}"),
+        Spot(
+            "call tile", order + 10, title,
+            f" {at_once}: [{{times}}]{{by_chance}}.~ Not counted: {{simultaneous}} begun together with {y}.",
+        ),
+        Spot("run", 50, "stops at once", "{times:,}x{by_chance}"),
+        Spot("run tile", 52, _RUN_TILE, ". It stopped at once [{times:,} times]{by_chance}"),
+    )  # fmt: skip
+    return found if x == "A" else found[:2]
+
+
+def _short(x: Side) -> tuple[Spot, ...]:
+    """The same of short speech of side `x`."""
+    title, order, is_a = over(x), 25 if x == "A" else 32, x == "A"
+    shorter = f" Shorter speech over {other_side(x)}: [{{n}}](all)"
+    return (
+        Spot("call", order, title, " | short ones {n}" + "~, B stopped for {count}" * is_a),
+        Spot("call tile", order + 11, title, shorter + "~, B stopped for [{count}]" * is_a + "~."),
+    )
+
+
+def _measures(x: Side) -> list[CallMeasure]:
     """The measures of speech of side `x` that begins while the other speaks."""
     y = other_side(x)
     a, b = x.lower(), y.lower()
     found = [
-        Measure(
-            f"{a}_onset_in_overlap_per_{b}_speech_min", "ratio", "1/min", GROUP, f"{x} begins while {y} speaks",
-            f"All of {x}'s starts in overlap, per minute of {y}'s speech.", "onset in overlap",
+        CallMeasure(
+            f"{a}_onset_in_overlap_per_{b}_speech_min", f"{x} begins while {y} speaks", 0, "1/min", pools="rate",
+            group=GROUP, meaning=f"All of {x}'s starts in overlap, per minute of {y}'s speech.",
+            literature="onset in overlap", compared=x == "B",
             shown=ShownMoments(("talk_over",), x) if x == "B" else None, headline="B starts over A" if x == "B" else "",
             per=f"{y}'s speech",
         ),
-        Measure(
-            f"{a}_backchannel_like_per_{b}_speech_min", "ratio", "1/min", GROUP, f"Short contributions of {x}",
-            f"Speech of at most {{short_ms}} during {y}'s turn, such as “uh-huh”. Its length alone decides.",
-            "backchannel-like", headline="short ones of B" if x == "B" else "", per=f"{y}'s speech",
+        CallMeasure(
+            f"{a}_backchannel_like_per_{b}_speech_min", f"Short contributions of {x}", 0, "1/min", pools="rate",
+            group=GROUP,
+            meaning=f"Speech of at most {{short_ms}} during {y}'s turn, such as “uh-huh”. Its length alone decides.",
+            literature="backchannel-like", compared=x == "B", headline="short ones of B" if x == "B" else "",
+            per=f"{y}'s speech",
         ),
     ]  # fmt: skip
     for size, when, length, name, of in (
@@ -59,34 +130,41 @@ def _measures(x: Side) -> list[Measure]:
         per = f"per_{size}_{a}_onset"
         interrupted = y == "B" and size == "long"
         shown = ShownMoments(("talk_over",), "A") if interrupted else None
-        better: Direction | None = None if y == "A" else "more" if interrupted else "less"
+        direction: Literal[-1, 0, 1] = 0 if y == "A" else 1 if interrupted else -1
         found += [
-            Measure(
-                f"{b}_stopped_within_{seconds}s_{per}", "share", "share", GROUP,
-                f"{y} stops within {seconds} s {when}",
-                f"{length}: how often {y} then falls silent until {x} has ended, and for at least 1 s.", name,
-                better=better, shown=shown,
+            CallMeasure(
+                f"{b}_stopped_within_{seconds}s_{per}", f"{y} stops within {seconds} s {when}", direction, "share",
+                pools="share", group=GROUP,
+                meaning=f"{length}: how often {y} then falls silent until {x} has ended, and for at least 1 s.",
+                literature=name, compared=interrupted and seconds == 2,
+                shown=shown,
                 headline="B stops in 2 s" if interrupted and seconds == 2 else "",
-                column=_STOPPED if interrupted and seconds == 2 else None, of=of,
+                column=_STOPPED if interrupted and seconds == 2 else None, over=of,
+                spots=() if seconds < STOP_S else _long(x) if size == "long" else _short(x),
+                limits=_STOP_LIMITS if interrupted and seconds == 2 else (),
+                apart=f"{b}_stopped_at_once_{per}",
             )
             for seconds in STOP_WITHIN_S
         ]  # fmt: skip
         found += [
-            Measure(
-                f"{b}_stopped_at_once_{per}", "share", "share", GROUP, f"{y} stops at once {when}",
-                f"{length}: how often {y} falls silent within {{terminal_ms}}. It gave way, or was ending anyway; "
-                "“by chance” shows how often to expect the latter.", name, of=of,
+            CallMeasure(
+                f"{b}_stopped_at_once_{per}", f"{y} stops at once {when}", 0, "share", pools="share", group=GROUP,
+                meaning=f"{length}: how often {y} falls silent within {{terminal_ms}}. It gave way, or was ending "
+                f"anyway; “by chance” shows how often to expect the latter.", literature=name, over=of,
+                spots=_at_once(x) if size == "long" else (),
             ),
-            Measure(
-                f"{b}_stop_latency_ms_{per}", "values", "ms", GROUP, f"Time until {y} stops {when}",
-                f"From {x}'s start to {y}'s silence, if it came within 2 s.", "stop latency",
-                better="less" if interrupted else None, shown=shown,
+            CallMeasure(
+                f"{b}_stop_latency_ms_{per}", f"Time until {y} stops {when}", -1 if interrupted else 0, "ms",
+                pools="median", group=GROUP, meaning=f"From {x}'s start to {y}'s silence, if it came within 2 s.",
+                literature="stop latency",
+                shown=shown,
+                spots=(Spot("call", 23, over(x), ", median {median}"),) if interrupted else (),
+                moved_by=((y, "end_ms"), (x, "start_ms")),
             ),
         ]  # fmt: skip
     return found
 
 
-_STOPPED: Final = Column(4, "B stopped", "stopped", "B, when A talked over it")
 MEASURES: Final = tuple(measure for side in SIDES for measure in _measures(side))
 
 

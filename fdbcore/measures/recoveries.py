@@ -11,7 +11,7 @@ import numpy as np
 
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import GROUP, clear, first_within
-from fdbcore.measures.measure import Measure
+from fdbcore.measures.measure import CallMeasure
 from fdbcore.measures.overlaps import STOP_S
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.recording.labels import KeptLabels, Label
@@ -39,14 +39,18 @@ TAKEN_UP: Final = {
 }
 TOO_FEW: Final = "too_few_words"
 MEASURES: Final = (
-    Measure(
-        "b_recovery_latency_ms_per_labelled_interruption", "values", "ms", GROUP,
-        "Time until B speaks again after an interruption",
-        "From the end of an interruption that B stopped for; negative if B began before that.", "recovery",
+    CallMeasure(
+        "b_recovery_latency_ms_per_labelled_interruption", "Time until B speaks again after an interruption", 0, "ms",
+        pools="median", group=GROUP,
+        meaning="From the end of an interruption that B stopped for; negative if B began before that.",
+        literature="recovery",
     ),
     *(
-        Measure(f"b_{name}_per_recovery", "share", "share", GROUP, *words, of="Times that B spoke again")
-        for name, words in TAKEN_UP.items()
+        CallMeasure(
+            f"b_{name}_per_recovery", label, 0, "share", pools="share", group=GROUP, meaning=meaning,
+            literature=literature, over="Times that B spoke again",
+        )
+        for name, (label, meaning, literature) in TAKEN_UP.items()
     ),
 )  # fmt: skip
 

@@ -11,9 +11,9 @@ from typing import Final
 
 from fdbcore.measures.answers import FTO, responses
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.measure import Column, Measure, MeasureGroup, ShownMoments
+from fdbcore.measures.measure import CallMeasure, Column, MeasureGroup, ShownMoments, Spot
 from fdbcore.measures.opportunities import fto
-from fdbcore.measures.overlaps import overlap_onsets
+from fdbcore.measures.overlaps import over, overlap_onsets
 from fdbcore.measures.quantities import Quantity, Ratio, Values
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Span
 
@@ -23,25 +23,49 @@ TIME: Final = MeasureGroup(
 )
 CALL: Final = "the call"
 _TURN: Final = "From taking the floor to giving it up, with the pauses inside."
+_SILENCES: Final = "Long silences"
 _OF_TURNS: Final = (
-    Measure(
-        "a_fto_after_b_ms", "values", "ms", TURNS, "A's answer time",
-        "From the end of B's turn to A's start; negative if A began before B's end.", FTO,
+    CallMeasure(
+        "a_fto_after_b_ms", "A's answer time", 0, "ms", pools="median", group=TURNS,
+        meaning="From the end of B's turn to A's start; negative if A began before B's end.", literature=FTO,
+        moved_by=(("A", "turn_start_ms"), ("B", "turn_end_ms")),
     ),
-    Measure(
-        "lapse_s", "values", "s", TURNS, "Long silences",
-        "Silences of both over {lapse_ms}, between the first and the last word.", "lapse",
-        better="less", shown=ShownMoments(("lapse", "no_answer", "slow_answer"), None),
+    CallMeasure(
+        "lapse_s", _SILENCES, -1, "s", pools="median", group=TURNS,
+        meaning="Silences of both over {lapse_ms}, between the first and the last word.", literature="lapse",
+        shown=ShownMoments(("lapse", "no_answer", "slow_answer"), None),
         column=Column(5, "long silences", "silent", "long silences", is_count=True),
+        spots=(
+            Spot("call", 33, over("B"), " | long silences (> {lapse_ms}) {n}~, longest {max}"),
+            Spot("run", 70, _SILENCES.lower(), "{n:,}x~, longest {max}"),
+            Spot(
+                "call tile", 50, _SILENCES,
+                "of both, over {lapse_ms}, between the first and the last word~; the longest lasted {max}~.",
+                value="[{n_times}]", gated=True,
+            ),
+            Spot(
+                "run tile", 60, _SILENCES, "of both, over {lapse_ms}, in {calls}~; the longest {max}", value="[{n:,}]",
+                gated=True,
+            ),
+        ),
     ),
-    Measure(
-        "b_initial_silence_s", "values", "s", TURNS, "B silent at the start",
-        "From the start of the call to B's first sound.", better="less",
+    CallMeasure(
+        "b_initial_silence_s", "B silent at the start", -1, "s", pools="median", group=TURNS,
+        meaning="From the start of the call to B's first sound.",
+        spots=(
+            Spot("call", 35, over("B"), " | B silent at start {median}"),
+            Spot("call", 35, over("B"), " | B's first sound was muted", left_out="censored"),
+            Spot("call", 35, over("B"), " | no speech of B", left_out="never_spoke"),
+            Spot("call tile", 53, _SILENCES, " B's first sound came after [{median}]."),
+            Spot("call tile", 53, _SILENCES, " B's first sound was muted.", left_out="censored"),
+            Spot("call tile", 53, _SILENCES, " No speech was found on B.", left_out="never_spoke"),
+        ),
     ),
-    Measure("a_turn_s", "values", "s", TURNS, "Length of A's turns", _TURN, "turn"),
-    Measure(
-        "b_turn_s", "values", "s", TURNS, "Length of B's turns",
-        f"{_TURN} The longest is B's longest monologue.", "turn",
+    CallMeasure("a_turn_s", "Length of A's turns", 0, "s", pools="median", group=TURNS, meaning=_TURN,
+                literature="turn"),
+    CallMeasure(
+        "b_turn_s", "Length of B's turns", 0, "s", pools="median", group=TURNS,
+        meaning=f"{_TURN} The longest is B's longest monologue.", literature="turn",
     ),
 )  # fmt: skip
 _SPEECH: Final = "Stretches of speech without a silence of {min_silence_ms}."
@@ -54,20 +78,23 @@ _FILLED: Final = {
     "b_ipu": ("Speech of B", _SPEECH, _IPU),
     "b_pause": ("Pauses of B", "Silences inside a turn of B.", "pause"),
 }
+_TALKING: Final = "Time spent talking"
 _TALK_OVER: Final = ShownMoments(("talk_over",), None)
 _SHOWN: Final = {"gap": ShownMoments(("slow_answer",), "B"), "overlap": _TALK_OVER}
 
 
-def _of_time(name: str, label: str, meaning: str, literature: str) -> tuple[Measure, Measure]:
+def _of_time(name: str, label: str, meaning: str, literature: str) -> tuple[CallMeasure, CallMeasure]:
     """The two measures of one kind of spans: their number and their seconds, both per minute."""
     shown = _SHOWN.get(name)
     return (
-        Measure(
-            f"{name}_per_min", "ratio", "1/min", TIME, f"{label}: number", meaning, literature, shown=shown,
+        CallMeasure(
+            f"{name}_per_min", f"{label}: number", 0, "1/min", pools="rate", group=TIME, meaning=meaning,
+            literature=literature, shown=shown,
             per=CALL,
         ),
-        Measure(
-            f"{name}_s_per_min", "ratio", "s/min", TIME, f"{label}: seconds", "Their lengths together.", literature,
+        CallMeasure(
+            f"{name}_s_per_min", f"{label}: seconds", 0, "s/min", pools="rate", group=TIME,
+            meaning="Their lengths together.", literature=literature, compared=name == "overlap",
             shown=shown, headline="both speak" if name == "overlap" else "", per=CALL,
         ),
     )  # fmt: skip
@@ -77,15 +104,22 @@ MEASURES: Final = (
     *_OF_TURNS,
     *(measure for name, words in _FILLED.items() for measure in _of_time(name, *words)),
     *(
-        Measure(
-            f"{x.lower()}_talk_share", "ratio", "share", TIME, f"Talk share of {x}",
-            f"Share of the call in which {x} speaks.", "talk ratio", headline="talk share of B" if x == "B" else "",
+        CallMeasure(
+            f"{x.lower()}_talk_share", f"Talk share of {x}", 0, "share", pools="rate", group=TIME,
+            meaning=f"Share of the call in which {x} speaks.", literature="talk ratio",
+            compared=x == "B", headline="talk share of B" if x == "B" else "",
+            spots=(Spot("call tile", 60, _TALKING, "", value=f"{x} {{mean}}", gated=True),),
         )
         for x in SIDES
     ),
-    Measure(
-        "overlap_share_of_speech", "ratio", "share", TIME, "Overlap share",
-        "Share of the time with speech in which both speak.", "overlap ratio", shown=_TALK_OVER,
+    CallMeasure(
+        "overlap_share_of_speech", "Overlap share", 0, "share", pools="rate", group=TIME,
+        meaning="Share of the time with speech in which both speak.", literature="overlap ratio", shown=_TALK_OVER,
+        spots=(
+            Spot(
+                "call tile", 61, _TALKING, "of the call; both at once for [{mean}] of the time with speech.", gated=True
+            ),
+        ),
     ),
 )  # fmt: skip
 

@@ -16,10 +16,10 @@ from typing import Final, Literal, TypeAlias, get_args
 from msgspec import Struct, to_builtins
 
 from fdbcore.errors import RecordingError
-from fdbcore.recording.files import LABELS, read_json, refuse_of_another, write_beside
+from fdbcore.recording.files import LABELS, read_json, refuse_of_another
 from fdbcore.recording.form import MOST_TICKS, damaged, of_form
 from fdbcore.recording.meta_types import Seconds
-from fdbcore.recording.places import with_places_from
+from fdbcore.recording.places import write_with_places
 from fdbcore.types import TICKS_PER_S, Side, Span
 
 LABELS_SCHEMA: Final = "fdbcore.labels/1"
@@ -81,7 +81,7 @@ def keep_labels(recording: Path, source: str, labels: Iterable[Label]) -> None:
     source: the file that they came from.
     """
     values = {"schema": LABELS_SCHEMA, "source": source, "labels": to_builtins(sorted(labels))}
-    write_beside(recording, LABELS, with_places_from(recording, values))
+    write_with_places(recording, LABELS, values)
 
 
 def given_labels(recording: Path) -> tuple[str, list[Label]] | None:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from fdbcore.recording.files import write_beside
+
 PLACES: Final = frozenset(("path", "data", "source", "folder"))
 """The keys of a value that name a file or a folder."""
 _LEFT_AS_THEY_ARE: Final = frozenset(("columns", "settings", "meta"))
@@ -60,6 +62,11 @@ def with_places_from(folder: Path, value: Any, written_in: Path | None = None) -
         return place
 
     return with_changed(value, change, PLACES, _LEFT_AS_THEY_ARE)
+
+
+def write_with_places(recording: Path, part: str, value: Mapping[str, object]) -> None:
+    """As `files.write_beside`; absolute paths of files become ways from the recording."""
+    write_beside(recording, part, with_places_from(recording, value))
 
 
 def with_changed(value: Any, change: Callable[[str], str], names: Collection[str], left: Collection[str]) -> Any:  # noqa: ANN401

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.recorded import plays_source
-from fdbcore.types import SIDES, Side, other_side, ticks_to_s
+from fdbcore.types import SIDES, ticks_to_s
 from fdbcore.types import clock_text as clock_text
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import JudgingSpent, Measures, Summary
+    from fdbcore.analysis.summary_types import JudgingSpent, Summary
     from fdbcore.measures.costs import HeldCost
     from fdbcore.recording.meta_types import Settings
 
@@ -138,15 +138,6 @@ def by_chance(share: Summary) -> str:
     """How many items of a share to expect by chance: " (by chance 1.7)"; empty if that is not known."""
     chance = share.get("by_chance")
     return "" if chance is None else f" (by chance {chance * share['n']:.1f})"
-
-
-def long_onsets(measures: Measures, side: Side) -> int:
-    """How often a side spoke over the other for more than short_ms; without simultaneous starts.
-
-    Onsets at which the other stopped at once are included."""
-    x, y = side.lower(), other_side(side).lower()
-    at_once = measures[f"{y}_stopped_at_once_per_long_{x}_onset"]["count"]
-    return measures[f"{y}_stopped_within_2s_per_long_{x}_onset"]["n"] + at_once
 
 
 def length_text(recording: Recording) -> str:

@@ -46,4 +46,9 @@ def terms(settings: TurnSettings) -> dict[str, str]:
 
 def in_words(text: str, settings: TurnSettings) -> str:
     """`text` with the settings in braces replaced by their values in seconds."""
-    return text.format(**{name: f"{getattr(settings, name) / 1000:g} s" for name in TurnSettings.__slots__})
+    return text.format(**settings_in_words(settings))
+
+
+def settings_in_words(settings: TurnSettings) -> dict[str, str]:
+    """The settings of the turn detector in seconds: "10 s"."""
+    return {name: f"{getattr(settings, name) / 1000:g} s" for name in TurnSettings.__slots__}

@@ -26,7 +26,7 @@ from fdbcore.stats.significance import (
     sign_flip_p,
     spread_of,
 )
-from fdbcore.types.scorecard import Difference, Scale
+from fdbcore.types.scorecard import Difference, Measure
 
 
 class Pair(NamedTuple):
@@ -56,7 +56,7 @@ class _Compared(NamedTuple):
     pair: Pair
 
 
-def differences(pairs: Iterable[Pair], measures: Sequence[Scale]) -> list[Difference]:
+def differences(pairs: Iterable[Pair], measures: Sequence[Measure]) -> list[Difference]:
     """The differences of these pairs in the measures that are compared; Holm's family is all of them."""
     found = [each for pair in pairs for scale in measures if scale.compared for each in _compared(pair, scale)]
     clusters = [_clusters(each.pair, each.of_ids) for each in found]
@@ -68,7 +68,7 @@ def differences(pairs: Iterable[Pair], measures: Sequence[Scale]) -> list[Differ
     )
 
 
-def gated_differences(pairs: Iterable[Pair], measures: Sequence[Scale]) -> list[Difference]:
+def gated_differences(pairs: Iterable[Pair], measures: Sequence[Measure]) -> list[Difference]:
     """Like `differences`, but the first measure that is compared is tested first, for all pairs; the others of a pair
     only where it differs (`gatekeeper_p`). p_corrected is None where that leaves one untested.
     """
@@ -125,7 +125,7 @@ def _column(of_ids: Mapping[str, float]) -> Floats:
     return np.array([*of_ids.values()])[:, None]
 
 
-def _compared(pair: Pair, scale: Scale) -> Iterator[_Compared]:
+def _compared(pair: Pair, scale: Measure) -> Iterator[_Compared]:
     """The difference of a measure, if both sides have it of any id."""
     means_a, means_b = means_of_ids(pair.items_a, scale.id), means_of_ids(pair.items_b, scale.id)
     of_ids = {name: means_a[name] - means_b[name] for name in means_a if name in means_b}

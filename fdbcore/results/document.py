@@ -16,7 +16,7 @@ from fdbcore._version import __version__
 from fdbcore.stats.bootstrap import LEVEL, RESAMPLES, SEED
 from fdbcore.stats.significance import POWER
 from fdbcore.types import Problem
-from fdbcore.types.scorecard import Difference, Passes, Scale, Scorecard, ScoreRow
+from fdbcore.types.scorecard import Difference, Measure, Passes, Scorecard, ScoreRow
 
 
 class ProblemEntry(Struct, frozen=True):
@@ -73,7 +73,7 @@ class CardWords(TypedDict, total=False):
 def scorecard(
     title: str,
     document: Mapping[str, Any],
-    scales: Iterable[Scale],
+    scales: Iterable[Measure],
     conditions: Mapping[str, str],
     scored: Collection[str] = (),
     **words: Unpack[CardWords],

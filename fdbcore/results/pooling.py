@@ -25,7 +25,7 @@ from fdbcore.stats.bootstrap import (
     mean,
 )
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
-from fdbcore.types.scorecard import Figure, Pooling, Scale, ScoreRow
+from fdbcore.types.scorecard import Figure, Measure, Pooling, ScoreRow
 
 TRIMMED_PERCENTILES: Final = (5, 95)
 LEAST_TRIMMED: Final = 3
@@ -64,9 +64,9 @@ def by_system(items: Iterable[ScoredItem]) -> dict[tuple[str, str], list[ScoredI
 
 def rows_of(
     items: Iterable[ScoredItem],
-    measures: Sequence[Scale],
+    measures: Sequence[Measure],
     subsets: Sequence[str] = (),
-    figure: Callable[[Sequence[ScoredItem], Scale, bool], Figure | None] | None = None,
+    figure: Callable[[Sequence[ScoredItem], Measure, bool], Figure | None] | None = None,
     in_subsets: Collection[str] | None = None,
 ) -> Iterator[ScoreRow]:
     """For each condition and system the row of all its items, then one for each of these subsets that it has any of.
@@ -110,12 +110,12 @@ def values_of(items: Iterable[ScoredItem], measure: str) -> Clustered:
     return Clustered.of((value, item) for item in items for value in item.values.get(measure, ()))
 
 
-def figure_of_values(items: Sequence[ScoredItem], scale: Scale, has_interval: bool = True) -> Figure | None:
+def figure_of_values(items: Sequence[ScoredItem], scale: Measure, has_interval: bool = True) -> Figure | None:
     """A measure over all its values, each with the same weight; None without any. It has no SD: see `with_sd`."""
     return pooled(values_of(items, scale.id), scale.pools, has_interval)
 
 
-def with_sd(items: Sequence[ScoredItem], scale: Scale, has_interval: bool = True) -> Figure | None:
+def with_sd(items: Sequence[ScoredItem], scale: Measure, has_interval: bool = True) -> Figure | None:
     """`figure_of_values` with the standard deviation (n - 1) of its values; a share has none."""
     sample = values_of(items, scale.id)
     found = pooled(sample, scale.pools, has_interval)
@@ -176,7 +176,7 @@ def _estimate(samples: Sequence[Clustered], kind: str, pools: Pooling) -> Estima
     return wilson_difference(*counts[0], *counts[1])
 
 
-def figure_of_ids(items: Sequence[ScoredItem], scale: Scale, has_interval: bool = True) -> Figure | None:
+def figure_of_ids(items: Sequence[ScoredItem], scale: Measure, has_interval: bool = True) -> Figure | None:
     """A measure over ids, each with the same weight whatever its number of trials; None without a value.
 
     The SD is that of single values. The interval draws ids, and one of the draws of each.

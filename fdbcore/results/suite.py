@@ -15,7 +15,7 @@ from fdbcore.results.comparing import differences, every_two
 from fdbcore.results.document import PooledWith, Scores, problem_entries, scorecard
 from fdbcore.results.pooling import ScoredItem, rows_of, with_sd
 from fdbcore.types import Problem
-from fdbcore.types.scorecard import Scale, Scorecard, Scored, ScoredCase
+from fdbcore.types.scorecard import Measure, Scorecard, Scored, ScoredCase
 
 TEST = "paired differences on the same items; p by sign flips; Holm over all differences"
 
@@ -36,7 +36,7 @@ class ItemSuite(Suite):
 
     title: str
     """What the scorecard is called."""
-    measures: Sequence[Scale]
+    measures: Sequence[Measure]
     """The measures, in the order of their columns."""
 
     @abstractmethod

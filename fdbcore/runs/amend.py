@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -12,8 +12,8 @@ from fdbcore.errors import AudioError, InputError
 from fdbcore.measures.agent_log import laid, refuse_other_calls, refused
 from fdbcore.measures.log_clock import LogClock, find_clock
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import AUDIO, MARKS, META, file_sha256, write_beside, write_json
-from fdbcore.recording.places import located, with_places_from
+from fdbcore.recording.files import AUDIO, MARKS, META, file_sha256, write_json
+from fdbcore.recording.places import located, write_with_places
 from fdbcore.recording.reader import Recording
 from fdbcore.runtime.whole_files import whole_file
 from fdbcore.sources.agent_logs import LogFile, Mark, read_log, session_hint
@@ -51,7 +51,7 @@ def keep_log(reading: Reading, log: LogFile) -> AgentLog:
     if log.session is not None:
         found["given_session"] = log.session
     found |= {"source": str(real_path(log.path)), "sha256": file_sha256(log.path), "given_offset_ms": log.offset_ms}
-    _write(reading, found)
+    write_with_places(reading.path, MARKS, found)
     return found
 
 
@@ -67,7 +67,7 @@ def keep_stages(reading: Reading) -> None:
         if event["side"] == "B" and event["kind"] in (STAGE, SYSTEM_TURN)
     ]
     if marks:
-        _write(reading, laid(marks, reading.dialogue, LogClock(0.0)))
+        write_with_places(reading.path, MARKS, laid(marks, reading.dialogue, LogClock(0.0)))
 
 
 def is_kept(recording: Recording, log: LogFile) -> bool:
@@ -115,7 +115,7 @@ def renew_log(reading: Reading, earlier: EarlierLog, same_audio: bool) -> None:
     else:
         why = kept["refused"] or "the audio of the call has changed, and the log is not there any more"
         found = {**refused(why), "source": kept["source"], "given_offset_ms": kept["given_offset_ms"]}
-        _write(reading, found)
+        write_with_places(reading.path, MARKS, found)
 
 
 def lay_again(reading: Reading, kept: AgentLog) -> None:
@@ -124,11 +124,7 @@ def lay_again(reading: Reading, kept: AgentLog) -> None:
         clock = LogClock(**kept["clock"])
         found = laid([clock.in_log(Mark(**mark)) for mark in kept["marks"]], reading.dialogue, clock)
         kept = {**kept, "events": found["events"], "answers": found["answers"]}
-    _write(reading, kept)
-
-
-def _write(reading: Reading, log: Mapping[str, object]) -> None:
-    write_beside(reading.path, MARKS, with_places_from(reading.path, log))
+    write_with_places(reading.path, MARKS, kept)
 
 
 def make_playable(recording: Recording) -> None:

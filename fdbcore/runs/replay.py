@@ -39,13 +39,12 @@ from fdbcore.recording.files import (
     file_sha256,
     part_of,
     settings_hash,
-    write_beside,
     write_json,
 )
 from fdbcore.recording.labels import Label, given_labels, keep_labels
 from fdbcore.recording.left_out import heard_spans, kept_spans
 from fdbcore.recording.others import is_ours
-from fdbcore.recording.places import located, with_places_from
+from fdbcore.recording.places import located, with_places_from, write_with_places
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import is_replayed
 from fdbcore.recording.versions import installed_versions
@@ -53,17 +52,16 @@ from fdbcore.recording.writer import RecordingWriter
 from fdbcore.runs.amend import audio_sha256s, keep_log, log_in, renew_log
 from fdbcore.session.loop import run
 from fdbcore.session.vad import DEFAULT_VAD, make_vads, vads_of
-from fdbcore.sources.benchmark_folders import annotations_in
 from fdbcore.sources.left_out import asked_spans, within_call
 from fdbcore.sources.names import real_path
-from fdbcore.sources.recorded import open_recorded, settings_of
+from fdbcore.sources.recorded import held_by, settings_of
 from fdbcore.sources.sessions import SessionInput, session_inputs
-from fdbcore.sources.word_files import chunks_in
-from fdbcore.types import FRAME_SAMPLES, SIDES, Side, TurnSettings
+from fdbcore.sources.word_files import kept_words
+from fdbcore.types import FRAME_SAMPLES, SIDES, TurnSettings
 
 if TYPE_CHECKING:
     from fdbcore.recording.meta_types import Settings
-    from fdbcore.recording.recorded_types import Annotation, KnownMeta
+    from fdbcore.recording.recorded_types import KnownMeta
     from fdbcore.types.timing_types import TimingCertificate
 
 
@@ -148,7 +146,8 @@ def replay_session(
     of its name. InputError and RecordingError as in `replay`.
     """
     path = _case_path(asked.run_path, session)
-    held = open_recorded(session.recording) if session.recording is not None else None
+    held = held_by(session)
+    words, annotations = kept_words(session.words), session.annotations()
     earlier_log = None
     if (path / MARKS).is_file():
         with suppress(RecordingError):  # the earlier recording is not whole
@@ -156,7 +155,7 @@ def replay_session(
     clock = MonotonicClock() if asked.real_time else VirtualClock()
     with session.open() as source, HealthProbe() as probe:
         settings = replace(settings_of(held) if held else TurnSettings(), **asked.changes)
-        left_out = session.left_out(held, source.stated_ticks)
+        left_out = source.left_out(held)
         kept = kept_spans(left_out) if left_out else None
         heard = None if kept is None else heard_spans(kept)
         if held and asked.vad is None:
@@ -173,7 +172,7 @@ def replay_session(
                 recording.event(-(-lengths[side] // FRAME_SAMPLES), side, AUDIO_END)
             padded = {side: ticks * FRAME_SAMPLES - lengths[side] for side in SIDES}
             timing: TimingCertificate = {**clock.certificate(), "padded_samples": padded}
-            recording.note(source=source.describe(), timing=timing, annotations=annotations_beside(session))
+            recording.note(source=source.describe(), timing=timing, annotations=annotations)
             if left_out:
                 recording.note(left_out=to_builtins(within_call(left_out, ticks)))
             if held is not None:
@@ -181,8 +180,8 @@ def replay_session(
         del recording  # what it still holds of each tick is written
         reading = Reading(path)
         keep_health(reading, probe)
-    for side, words in words_beside(session).items():
-        write_beside(path, f"{DERIVED}/{side}.json", with_places_from(path, words))
+    for side, said in words.items():
+        write_with_places(path, f"{DERIVED}/{side}.json", said)
     reading.meta["sha256s"][HEALTH] = file_sha256(path / HEALTH) or ""
     if held is not None:
         reading.meta["held"]["same"], reading.meta["held"]["differences"] = compared(held, reading)
@@ -262,29 +261,6 @@ def _meta(vads: tuple[Vad, Vad], turns: TurnSettings, asked: ReplaySettings) -> 
         "settings_sha256": settings_hash(described),
         "versions": installed_versions(),
     }
-
-
-def words_beside(session: SessionInput) -> dict[Side, dict[str, Any]]:
-    """The words beside the audio of a Full-Duplex-Bench folder, by side, as its recording keeps them.
-
-    What cannot be read costs the words alone: no measure of the audio needs them.
-    """
-    return {side: {"source": str(path.resolve())} | _words_in(path) for side, path in session.words.items()}
-
-
-def annotations_beside(session: SessionInput) -> list[Annotation]:
-    """The annotations in a folder of Full-Duplex-Bench v1. InputError if they cannot be read."""
-    return annotations_in(session.a.parent) if session.words else []
-
-
-def _words_in(path: Path) -> dict[str, Any]:
-    """The words that have both times, and how many were left out because the recogniser gave only one."""
-    try:
-        found = chunks_in(path)
-    except (InputError, RecordingError) as error:
-        return {"words": [], "unread": str(error).removeprefix(f"{path}: ")}
-    words = [{"text": text, "start_s": start_s, "end_s": end_s} for text, start_s, end_s in found.words]
-    return {"words": words, "left_out": found.untimed}
 
 
 def compared(held: Recording, replayed: Recording) -> tuple[bool | None, list[str]]:

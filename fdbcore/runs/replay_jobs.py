@@ -36,13 +36,14 @@ from fdbcore.recording.run import FAILED, LOG, SCORED, held_columns, standing
 from fdbcore.recording.versions import installed_versions
 from fdbcore.runs.amend import is_kept, keep_log, lay_again
 from fdbcore.runs.replay import ReplaySettings as ReplaySettings
-from fdbcore.runs.replay import annotations_beside, decided_by, replay_session, words_beside
+from fdbcore.runs.replay import decided_by, replay_session
 from fdbcore.runs.store import Store
 from fdbcore.runtime.executor import Executor
 from fdbcore.session.vad import DEFAULT_VAD, make_vad, vads_of
 from fdbcore.sources.left_out import within_call
-from fdbcore.sources.recorded import open_recorded, settings_of
+from fdbcore.sources.recorded import held_by, settings_of
 from fdbcore.sources.sessions import SessionInput
+from fdbcore.sources.word_files import kept_words
 from fdbcore.types import SIDES, TurnSettings, ticks_to_s
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ def _same(recording: Recording, session: SessionInput, settings: ReplaySettings)
         return False
     if not _has_what_is_beside(recording, session):
         return False
-    held = open_recorded(session.recording) if session.recording is not None else None
+    held = held_by(session)
     if recording.left_out != within_call(session.left_out(held, _stated_ticks(session)), recording.n_ticks):
         return False
     if meta["versions"] != installed_versions() or meta["settings_sha256"] != _expected_settings(
@@ -248,7 +249,7 @@ def _has_what_is_beside(recording: Recording, session: SessionInput) -> bool:
     """Whether the recording has the words and annotations that lie beside the session's audio now, and no others."""
     found = {path.stem: read_json(path) for path in (recording.path / DERIVED).glob("[AB].json")}
     kept = {side: {name: each for name, each in words.items() if name != OF_ACTIVITY} for side, words in found.items()}
-    beside: list[object] = with_places_from(recording.path, [words_beside(session), annotations_beside(session)])
+    beside: list[object] = with_places_from(recording.path, [kept_words(session.words), session.annotations()])
     return [kept, recording.meta.get("annotations", [])] == beside
 
 

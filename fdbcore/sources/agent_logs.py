@@ -89,7 +89,11 @@ def read_log(path: Path, session: str | None = None) -> ReadLog:
     entry that can be used, if most of them cannot, or for a document of a vendor that holds no times of stages.
     """
     text = _COLOUR.sub("", text_of(path))
-    document, left_out, marks = _document(text, path), list[str](), list[Mark]()
+    left_out, marks = list[str](), list[Mark]()
+    try:
+        document = _document(text)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from error
     items = [*(_lines(text.splitlines()) if document is None else _items(document))]
     if session is not None:
         whole = re.compile(rf"(?<![\w-]){re.escape(session)}(?![\w-])")
@@ -135,10 +139,10 @@ def _is_possible(mark: Mark) -> bool:
     return True
 
 
-def _document(text: str, path: Path) -> Mapping[str, Any] | list[Any] | None:
+def _document(text: str) -> Mapping[str, Any] | list[Any] | None:
     """The file as one JSON value if it is a known document, or a list; None if it must be read line by line.
 
-    InputError for a document without times of stages.
+    ValueError for a document without times of stages.
     """
     try:
         found = parsed_json(text)
@@ -146,7 +150,7 @@ def _document(text: str, path: Path) -> Mapping[str, Any] | list[Any] | None:
         return None
     for field, what in _TOO_COARSE.items():
         if _holds(found, field):
-            raise InputError(f"{path}: expected {_FORMS}, got {what}: leave it out, or give a log of the agent's own")
+            raise ValueError(f"expected {_FORMS}, got {what}: leave it out, or give a log of the agent's own")
     if isinstance(found, list):
         return found
     if isinstance(found, dict) and isinstance(found.get("message"), dict):  # what Vapi sends to servers

@@ -45,6 +45,11 @@ def open_recorded(path: Path) -> Recording:
     return recording
 
 
+def held_by(session: SessionInput) -> Recording | None:
+    """The recording that a session replays, as `open_recorded` opens it; None for other files."""
+    return None if session.recording is None else open_recorded(session.recording)
+
+
 def session_of(recording: Recording) -> SessionInput:
     """The session to replay for a recording: its own audio, or the files that it links.
 

@@ -22,9 +22,9 @@ from fdbcore.recording.labels import Label
 from fdbcore.recording.left_out import LeftOut
 from fdbcore.recording.places import located
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.recorded_types import Channel, Source, SourceSide
+from fdbcore.recording.recorded_types import Annotation, Channel, Source, SourceSide
 from fdbcore.sources.agent_logs import LogFile
-from fdbcore.sources.benchmark_folders import call_in, is_mono, place_and_name, words_beside
+from fdbcore.sources.benchmark_folders import annotations_in, call_in, is_mono, place_and_name, words_beside
 from fdbcore.sources.label_set import SIDE_NAMES
 from fdbcore.sources.left_out import AskedSpan, in_ticks
 from fdbcore.sources.names import real_path, session_names
@@ -97,6 +97,10 @@ class SessionInput:
         if self.leave_out is not None:
             return in_ticks(self.leave_out, n_ticks)
         return [] if held is None else held.left_out
+
+    def annotations(self) -> list[Annotation]:
+        """Those in a folder of Full-Duplex-Bench v1. InputError if they cannot be read."""
+        return annotations_in(self.a.parent) if self.words else []
 
     def open(self) -> SessionSource:
         """Open the files, to read the audio of both sides. AudioError if they cannot be used."""
@@ -280,6 +284,10 @@ class SessionSource:
     def stated_ticks(self) -> int | None:
         """The same in ticks of 10 ms; the last may be incomplete."""
         return None if self.stated_s is None else math.ceil(round(self.stated_s * TICKS_PER_S, 3))
+
+    def left_out(self, held: Recording | None) -> Sequence[LeftOut]:
+        """What is not measured, as `SessionInput.left_out` says it."""
+        return self._session.left_out(held, self.stated_ticks)
 
     @property
     def rates_hz(self) -> tuple[int, int]:

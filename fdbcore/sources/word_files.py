@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
 from fdbcore.audio.decode import content_hash
-from fdbcore.errors import InputError
+from fdbcore.errors import InputError, RecordingError
 from fdbcore.protocols import UsesServers
 from fdbcore.recording.places import place_from
 from fdbcore.recording.reader import Recording
@@ -35,6 +35,24 @@ class Chunks(NamedTuple):
 
     words: list[tuple[str, float, float]]
     untimed: int
+
+
+def kept_words(files: Mapping[Side, Path]) -> dict[Side, dict[str, Any]]:
+    """The words of a session's files by side, as its recording keeps them.
+
+    Only those with both times, and how many others there were. What cannot be read costs the words alone: no measure of
+    the audio needs them.
+    """
+    return {side: {"source": str(path.resolve()), **_kept(path)} for side, path in files.items()}
+
+
+def _kept(path: Path) -> dict[str, Any]:
+    try:
+        found = chunks_in(path)
+    except (InputError, RecordingError) as error:
+        return {"words": [], "unread": str(error).removeprefix(f"{path}: ")}
+    words = [{"text": text, "start_s": start_s, "end_s": end_s} for text, start_s, end_s in found.words]
+    return {"words": words, "left_out": found.untimed}
 
 
 def chunks_in(path: Path) -> Chunks:

@@ -36,8 +36,8 @@ def scaled_interval(limits: Sequence[float] | None, factor: float) -> Interval:
     return None if limits is None else (factor * limits[0], factor * limits[1])
 
 
-class Scale(Struct, frozen=True):
-    """A measure of a suite: registered once, a column of its scorecard.
+class Measure(Struct, frozen=True):
+    """A measure of a suite, a column of its scorecard; of calls: `fdbcore.measures.measure.CallMeasure`.
 
     id, label: its name in documents and on screens. direction: 1 if more is better, -1 if less is better, 0 if neither.
     main: whether it is shown first, with its interval and SD. part: the title above columns that belong together.
@@ -88,7 +88,7 @@ class ScoreRow(Struct, frozen=True):
     subset: Annotated[str, Meta(description="which of the items these are; empty: all of the condition")] = ""
     counts: Annotated[dict[str, int], Meta(description="of what else is known of them, such as silent ones")] = {}
 
-    def figure(self, scale: Scale) -> Figure:
+    def figure(self, scale: Measure) -> Figure:
         """The figure of a scale; NO_FIGURE if it has none."""
         return self.measures.get(scale.id, NO_FIGURE)
 
@@ -263,7 +263,7 @@ class Scorecard:
     """
 
     title: str
-    scales: Sequence[Scale]
+    scales: Sequence[Measure]
     conditions: Mapping[str, str]
     rows: Sequence[ScoreRow]
     differences: Sequence[Difference] = ()
@@ -303,7 +303,7 @@ class Scorecard:
         """The terms, without those of columns that it does not have."""
         return {name: text for name, text in self.terms.items() if self.shows_detectable or name.lower() != DETECTABLE}
 
-    def scale(self, id: str) -> Scale:
+    def scale(self, id: str) -> Measure:
         """The scale of that id."""
         return next(scale for scale in self.scales if scale.id == id)
 

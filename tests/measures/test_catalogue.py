@@ -62,8 +62,12 @@ def test_what_a_session_gives_is_what_is_registered() -> None:
     assert given.keys() | differences().keys() == MEASURES.keys()
     for name, quantity in given.items():
         assert to_json(quantity)["kind"] == MEASURES[name].quantity, name
-        assert not isinstance(quantity, Share) or MEASURES[name].of or MEASURES[name].group is compat.GROUP, name
+        assert not isinstance(quantity, Share) or MEASURES[name].over or MEASURES[name].group is compat.GROUP, name
         assert ("share" if isinstance(quantity, Share) else quantity.unit) == MEASURES[name].unit, name
+
+
+def test_what_is_compared_has_a_short_name() -> None:
+    assert [name for name, measure in MEASURES.items() if measure.compared] == [*headlines()]
 
 
 def test_a_difference_is_one_of_two_shares() -> None:

@@ -1,27 +1,32 @@
-"""A measure that is registered and computed is shown by every table, gate and comparison."""
+"""A measure that is registered and computed is shown by every screen, page, table, gate and comparison."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
 from html import unescape
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from helpers.documents import document_of
 from helpers.made_runs import Manner, drawn_calls, made_run
+from msgspec.structs import replace
 
 from fdbcore.cli.main import main
 from fdbcore.measures import timing
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.measure import Column, Measure, ShownMoments
+from fdbcore.measures.measure import CallMeasure, Column, ShippedLimit, ShownMoments
 from fdbcore.measures.quantities import Quantity, Values
+from fdbcore.measures.reading import Reading
+from fdbcore.report.call.screen import screen
 
-NEW = Measure(
-    "b_sigh_ms", "values", "ms", timing.TURNS, "Length of B's sighs",
-    "From the first breath to the last, over {short_ms}.", "sigh (Nobody 1999)",
-    better="less", shown=ShownMoments(("slow_answer",), "B"), headline="B's sighs",
+NEW = CallMeasure(
+    "b_sigh_ms", "Length of B's sighs", -1, "ms", pools="median", compared=True, group=timing.TURNS,
+    meaning="From the first breath to the last, over {short_ms}.", literature="sigh (Nobody 1999)",
+    shown=ShownMoments(("slow_answer",), "B"), headline="B's sighs",
     column=Column(9, "long sighs", "sighs", "how long B sighs"),
+    limits=(ShippedLimit(".median <= 500", "Ours: half of its sighs are short."),),
 )  # fmt: skip
 CALLS = 12
 
@@ -52,6 +57,39 @@ def told(*arguments: object) -> str:
     result = CliRunner().invoke(main, [*map(str, arguments)], env={"COLUMNS": "200"}, catch_exceptions=False)
     assert result.exit_code in (0, 1), result.output
     return " ".join(result.stdout.split())
+
+
+@pytest.fixture
+def calls(sighing: None, tmp_path: Path) -> Path:
+    """A run of calls of one system."""
+    return made_run(tmp_path / "calls", drawn_calls(CALLS, 1, lambda _: Manner(1.6, 0.1), "tired"))
+
+
+def test_it_has_a_line_on_the_screen_of_a_call_and_a_tile_on_its_page(calls: Path) -> None:
+    reading = Reading(calls / "tired0000")
+    document = document_of(reading)
+    assert re.search(r"^long sighs +median \d\.\d\d s$", screen(reading, document), re.MULTILINE)
+    told("report", calls, "--call", "tired0000")
+    tile = tile_in((reading.path / "report.html").read_text())
+    assert re.search(r"\d\.\d\d s of 3\. From the first breath to the last, over 1 s\.", tile), tile
+
+
+def test_it_has_a_line_on_the_screen_of_a_run_and_a_tile_on_its_page(calls: Path) -> None:
+    assert re.search(r"long sighs median \d\.\d\d s \[[\d., ]+\] \| n = 36 ", told("report", calls))
+    tile = tile_in((calls / "index.html").read_text())
+    assert re.search(r"\d\.\d\d s \[[\d., ]+\] of 36\. From the first breath to the last, over 1 s\.", tile), tile
+
+
+def test_its_limit_ships_and_is_in_the_file_to_begin_with(calls: Path, tmp_path: Path) -> None:
+    told("gate", "init", calls, "--out", tmp_path / "gates.toml")
+    text = (tmp_path / "gates.toml").read_text()
+    assert 'check = "b_sigh_ms.median <= 500"\nsource = "Ours: half of its sighs are short."\n# This run: FAIL.' in text
+
+
+def tile_in(page: str) -> str:
+    """The text of the tile of the new measure: from its name to the next name of one."""
+    text = " ".join(unescape(re.sub("<[^>]*>", " ", page.partition("<body")[2])).split())
+    return text.partition("Length of B's sighs")[2][:200]
 
 
 def test_it_stands_in_the_tables_of_a_call_and_in_its_glossary(run: Path) -> None:

@@ -16,10 +16,7 @@ from fdbcore.analysis.survey import survey
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import HEALTH, write_json
 from fdbcore.recording.labels import Label, keep_labels
-from fdbcore.report.call.key_figures import figures
-from fdbcore.report.call.screen import run_screen, screen
-from fdbcore.report.html.values import NO_LINKS
-from fdbcore.types import TurnSettings
+from fdbcore.report.call.screen import in_words, run_screen, screen
 
 SILENT = "A 0-3 |"
 ONE_ANSWER = "A 0-3 5-6 | B 3.4-3.8"
@@ -78,12 +75,9 @@ def test_speech_over_the_other_is_counted_alike_on_both_sides(tmp_path: Path) ->
     found = []
     for name, drawing in (("call", f"A {one} | B {other}"), ("mirrored", f"A {other} | B {one}")):
         recording = drawn_recording(tmp_path / name, drawing)
-        lines, page = (
-            screen(recording, document_of(recording)),
-            " ".join(
-                f"{of.name} {of.value}" for of in figures(score(recording)["measures"], TurnSettings(), "", NO_LINKS)
-            ),
-        )
+        lines = screen(recording, document_of(recording))
+        tiles = in_words(score(recording)["measures"], recording.dialogue).tiles("call tile")
+        page = " ".join(f"{tile.figure.name} {tile.figure.value}" for tile in tiles)
         found += [dict(re.findall(r"^([AB] talks over [AB]) +(\d+)", lines, re.MULTILINE))]
         found += [dict(re.findall(r"([AB] talks over [AB]) (never|once|twice|\d times)", page))]
     assert found[0] == {"A talks over B": "3", "B talks over A": "0"}

@@ -103,7 +103,7 @@ def _of_measure(name: str, quantity: Quantity, lengths: _Lengths) -> MomentList:
     measure = MEASURES.get(name)
     title = measure.label if measure else name
     if isinstance(quantity, Share):
-        whole = f"{measure.of} (yes: {title})" if measure and measure.of else f"{title}: yes or no"
+        whole = f"{measure.over} (yes: {title})" if measure and measure.over else f"{title}: yes or no"
         return MomentList(title, lengths.of(quantity.spans), lengths.of(quantity.others), whole)
     if isinstance(quantity, Ratio):
         return MomentList(title, lengths.of(quantity.spans))
@@ -112,7 +112,7 @@ def _of_measure(name: str, quantity: Quantity, lengths: _Lengths) -> MomentList:
 
 
 def _over(side: Side, lists: Mapping[str, MomentList]) -> MomentList:
-    """All that `format.long_onsets` counts, each with what the other side did."""
+    """All that a line or a tile counts as its onsets, each with what the other side did."""
     other = other_side(side)
     within, at_once = (
         lists[f"{other.lower()}_stopped_{when}_per_long_{side.lower()}_onset"] for when in ("within_2s", "at_once")

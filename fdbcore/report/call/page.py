@@ -24,11 +24,10 @@ from fdbcore.recording.places import with_changed
 from fdbcore.recording.reader import Recording
 from fdbcore.report import agent_logs
 from fdbcore.report.call import certificate, health, sections, system_settings, tools, transcript
-from fdbcore.report.call import key_figures as figures
 from fdbcore.report.call.audio import audio_url, webm
 from fdbcore.report.call.document_types import Document
 from fdbcore.report.call.moment_lists import MomentList, moment_lists, titles
-from fdbcore.report.call.screen import last_turn
+from fdbcore.report.call.screen import in_words, last_turn
 from fdbcore.report.call.shared import PAGES, script, share, shared_names, style
 from fdbcore.report.comparison import limits
 from fdbcore.report.format import ears, length_text, origins, title, vad_text
@@ -193,9 +192,13 @@ def _scored(
 ) -> dict[str, Any]:
     """The values that a page needs only if the call is scored."""
     measures = content["measures"]
+    told = in_words(measures, dialogue, link)
+    never = [f"{found['name']}. " for found in content["findings"] if found["id"] in ("never_spoke", "fell_silent")]
     return {
-        "lead": figures.lead(measures, content["findings"]),
-        "figures": figures.figures(measures, settings, last_turn(dialogue), link, verdict),
+        "lead": "".join([*never, *told.lines("call lead").values()]),
+        "figures": [
+            tile.figure._replace(limits=limits.of_call(verdict, tile.gated)) for tile in told.tiles("call tile")
+        ],
         "curve": sections.curve(measures, settings),
         "intervals": sections.intervals(measures),
         "measures": sections.measures(measures, settings, link),

@@ -12,7 +12,6 @@ from fdbcore.analysis.score import read_scores
 from fdbcore.analysis.survey import CallRow, Survey
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.findings import ENDS_UNANSWERED
-from fdbcore.measures.labelled import stop_share
 from fdbcore.measures.moments import one_of_each_kind_first
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.reader import Recording
@@ -21,27 +20,15 @@ from fdbcore.report.call.certificate import disturbances, muted_texts, replay_te
 from fdbcore.report.call.document import told_first
 from fdbcore.report.call.health import health_text, line_texts
 from fdbcore.report.call.tools import tools_text
-from fdbcore.report.format import (
-    ITEMS_FOR_P90,
-    amount,
-    by_chance,
-    clock_text,
-    counted,
-    headline,
-    length_text,
-    long_onsets,
-    measured_text,
-    origins,
-    title,
-    vad_text,
-    with_interval,
-)
+from fdbcore.report.format import clock_text, counted, length_text, measured_text, origins, title, vad_text
+from fdbcore.report.html.values import NO_LINKS, Links
 from fdbcore.report.run.findings import ends_unanswered
+from fdbcore.report.spots import Spots
 from fdbcore.report.terminal import LABEL_COLUMNS, filled, labelled, laid_out, shortened, shortened_at_end
-from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, TurnSettings, ticks_to_s
+from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, ticks_to_s
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures, Summary
+    from fdbcore.analysis.summary_types import Measures
     from fdbcore.recording.recorded_types import LineOfCall
     from fdbcore.report.call.document_types import Document
 
@@ -74,8 +61,8 @@ def _told(reading: Reading, content: Document) -> Iterator[tuple[str, str]]:
         yield "not scored", reason
     else:
         measures = content["measures"]
-        counting_echo = _figure_texts(reading.dialogue_with_echo, with_echo(measures))
-        yield from beside_echo(_figure_texts(reading.dialogue, measures), counting_echo)
+        counting_echo = in_words(with_echo(measures), reading.dialogue_with_echo).lines("call")
+        yield from beside_echo(in_words(measures, reading.dialogue).lines("call"), counting_echo)
         yield "worst", _worst(reading, content)
     yield from _held(content)
     yield from line_texts(content)
@@ -84,20 +71,9 @@ def _told(reading: Reading, content: Document) -> Iterator[tuple[str, str]]:
 def beside_echo(figures: Mapping[str, str], counting_echo: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Lines of figures by their labels; one that echo would change is followed by the changed one."""
     for label, text in figures.items():
-        if text:
-            yield label, text
+        yield label, text
         if counting_echo.get(label, text) != text:
             yield "  with echo", counting_echo[label]
-
-
-def _figure_texts(dialogue: Dialogue, measures: Measures) -> dict[str, str]:
-    """The lines of figures by their labels; empty for a line without figures. measures: those of the dialogue."""
-    return {
-        "B answers": _answers(dialogue, measures),
-        "A talks over B": _over(measures),
-        "B talks over A": _over_a_and_silence(dialogue.settings, measures),
-        "by your labels": by_labels(measures),
-    }
 
 
 def with_echo(measures: Measures) -> Measures:
@@ -145,10 +121,8 @@ def run_screen(run: Survey, columns: int = COLUMNS) -> str:
     beside = with_echo(pooled)
     rows += [["  with echo", "", *columns_of.cells(beside), ""]] if beside != pooled else []
     notes = [
-        f"median answer time {_with_n(pooled['response_latency_ms'])}",
-        f"answered {_with_n(pooled['answered_per_turn'])}",
+        *(filled(f"{label} {text}", COLUMNS, "  ") for label, text in Spots(pooled).lines("note").items()),
         *(f"!! {text}" for text in cautions_of({"": pooled})),
-        *([filled(f"by your labels: {found}", COLUMNS, "  ")] if (found := by_labels(pooled)) else []),
         *(f"lines: {told}" for found in [run.lines] if found and (told := pooled_text(found))),
         columns_of.note(),
     ]
@@ -195,30 +169,9 @@ def header(recording: Recording) -> str:
     return f"{_short(title(recording))} {length_text(recording)}   {places}   VAD {vad}, 10 ms"
 
 
-def seconds(settings: TurnSettings, setting: str) -> str:
-    """A setting of the turn detector in words: "10 s"."""
-    value_ms: int = getattr(settings, setting)
-    return f"{value_ms / 1000:g} s"
-
-
-def _answers(dialogue: Dialogue, measures: Measures) -> str:
-    latency, answered = measures["response_latency_ms"], measures["answered_per_turn"]
-    last = f" | A's last turn: {last_turn(dialogue)}" if answered["excluded"].get("censored") else ""
-    if not answered["n"]:
-        return f"no finished turn of A to answer{last}"
-    p90 = f"  p90 {amount(latency['p90'], 'ms')}" if latency["n"] >= ITEMS_FOR_P90 else ""
-    without = measures.get("response_latency_minus_harness_ms")
-    own = f" ({amount(without['median'], 'ms')} without the harness)" if without and without["n"] else ""
-    spread = f"median {amount(latency['median'], 'ms')}{own}{p90}" if latency["n"] else "no answers"
-    waits = measures["a_unanswered_wait_s"]["n"]
-    went_on = f" (A waited > {seconds(dialogue.settings, 'lapse_ms')} and went on by itself {waits}x)" if waits else ""
-    return (
-        f"{_fraction(answered)}  {spread}"
-        f" | cut off {_fraction(measures['premature_per_turn'])}"
-        f" | no answer within {seconds(dialogue.settings, 'response_window_ms')} "
-        f"{_fraction(measures['no_response_per_turn'])}"
-        f"{went_on}{last}"
-    )
+def in_words(measures: Measures, dialogue: Dialogue, link: Links = NO_LINKS) -> Spots:
+    """The measures of a call in words."""
+    return Spots(measures, dialogue.settings, lambda _: {"last_turn": last_turn(dialogue)}, link)
 
 
 def last_turn(dialogue: Dialogue) -> str:
@@ -231,52 +184,6 @@ def last_turn(dialogue: Dialogue) -> str:
     if dialogue.line == "cut":
         return "the call was cut at --max-s" if is_over else "cut off at --max-s"
     return "unanswered, or hung up" if is_over and ends["A"] >= ends["B"] else "cut off by the end"
-
-
-def _over(measures: Measures) -> str:
-    """The line about long and short speech of A over B, and how often B stopped."""
-    long, short = (measures[f"b_stopped_within_2s_per_{size}_a_onset"] for size in ("long", "short"))
-    latency = measures["b_stop_latency_ms_per_long_a_onset"]
-    at_once = measures["b_stopped_at_once_per_long_a_onset"]
-    median = f", median {amount(latency['median'], 'ms')}" if latency["n"] else ""
-    chance = long.get("by_chance")
-    deaf = "" if chance is None else f" ({chance * long['n']:.1f} by chance, had it heard nothing)"
-    stopped = f"  B stopped {long['count']} of {long['n']}{deaf}{median}" if long["n"] else ""
-    fast = f" | stopped at once {at_once['count']}{by_chance(at_once)}" if at_once["count"] else ""
-    stopped_short = f", B stopped for {short['count']}" if short["n"] else ""
-    return f"{long_onsets(measures, 'A')}{stopped}{fast} | short ones {short['n']}{stopped_short}"
-
-
-def _over_a_and_silence(settings: TurnSettings, measures: Measures) -> str:
-    short = measures["a_stopped_within_2s_per_short_b_onset"]["n"]
-    lapses, first = measures["lapse_s"], measures["b_initial_silence_s"]
-    longest = f", longest {amount(lapses['max'], 's')}" if lapses["n"] else ""
-    limit = seconds(settings, "lapse_ms")
-    start = f"B silent at start {amount(first['median'], 's')}" if first["n"] else "no speech of B"
-    start = "B's first sound was muted" if "censored" in first["excluded"] else start
-    at_once = measures["a_stopped_at_once_per_long_b_onset"]
-    fast = f" | A stopped at once {at_once['count']}{by_chance(at_once)}" if at_once["count"] else ""
-    silent = f"long silences (> {limit}) {lapses['n']}{longest}"
-    return f"{long_onsets(measures, 'B')}{fast} | short ones {short} | {silent} | {start}"
-
-
-def by_labels(measures: Measures) -> str:
-    """The line about false cut-offs, answers and stops by labels, as far as there are labels; empty without labels."""
-    cut_off = measures.get("cut_off_per_labelled_a_pause")
-    latency = measures.get("response_latency_ms_per_labelled_turn_end")
-    parts = [f"false cut-offs {_fraction(cut_off)} pauses"] if cut_off else []
-    if latency:
-        answered = f"answered {_fraction(measures['answered_per_labelled_turn_end'])} turn ends"
-        parts.append(f"{answered}, median {amount(latency['median'], 'ms')}" if latency["n"] else answered)
-    stops = {kind: measures.get(stop_share(kind)) for kind in ("interruption", "distraction")}
-    parts += [
-        f"B stopped for {_fraction(share)} {kind}s{by_chance(share)}"
-        for kind, share in stops.items()
-        if share and share["n"]
-    ]
-    if selectivity := measures.get("b_selectivity"):
-        parts.append(f"selectivity {with_interval(selectivity)}")
-    return " | ".join(parts)
 
 
 def _worst(reading: Reading, scores: Document) -> str:
@@ -292,15 +199,6 @@ def _remark(row: CallRow) -> str:
     if first := _first_of(row):
         return f"!! {first[0]}"
     return f"{clock_text(row.worst.start_tick / TICKS_PER_S)} {row.worst.text}" if row.worst else ""
-
-
-def _fraction(share: Summary) -> str:
-    return f"{share['count']}/{share['n']}"
-
-
-def _with_n(summary: Summary) -> str:
-    """The headline of a summary with its interval: "0.82 s [0.74, 0.91], n = 34"."""
-    return "no items" if headline(summary) is None else f"{with_interval(summary)}, n = {summary['n']:,}"
 
 
 def _short(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from fdbcore.analysis.summary_types import Measures, Summary
 from fdbcore.measures.answers import UNANSWERED
 from fdbcore.measures.catalogue import GROUPS, MEASURES, OTHER
-from fdbcore.measures.measure import Measure, Unit
+from fdbcore.measures.measure import CallMeasure, Unit
 from fdbcore.report.call.document_types import Document, Event
 from fdbcore.report.call.tools import tools_of
 from fdbcore.report.evidence import Evidence, of_cost, of_parties, of_settings, of_source, of_versions
@@ -70,15 +70,15 @@ def measures(summaries: Measures, settings: TurnSettings, link: Links) -> list[d
     return found
 
 
-def _unknown(name: str, unit: Unit) -> Measure:
+def _unknown(name: str, unit: Unit) -> CallMeasure:
     """A measure of scores that another version wrote."""
-    return Measure(name, "values", unit, OTHER, name, "")
+    return CallMeasure(name, name, 0, unit, pools="median", group=OTHER)
 
 
 MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "with echo", NOTES)
 
 
-def _measure_row(name: str, text: Measure, m: Summary, settings: TurnSettings, link: Links) -> Row:
+def _measure_row(name: str, text: CallMeasure, m: Summary, settings: TurnSettings, link: Links) -> Row:
     label = Cell(text.label, in_words(text.meaning, settings), text.literature, name)
     unit, values = text.shown_in, (m["median"], m["p90"], m["mean"])
     beside = (_with_echo(m, unit), "; ".join(_notes(m, unit)))

@@ -6,6 +6,7 @@ import json
 from typing import Final
 
 from fdbcore.analysis.comparison_types import DecidedGates, GateResult
+from fdbcore.measures.catalogue import MEASURES
 from fdbcore.report.comparison import words
 
 HEAD: Final = """\
@@ -22,14 +23,16 @@ TAIL: Final = """
 # A limit may also depend on an earlier run (fdbcore report RUN --baseline OLD --gate {name}), and concern some calls:
 #
 # [[gates]]
-# check = "premature_per_turn <= baseline + 0.02"
+# check = "{measure} <= baseline + 0.02"
 # where = {{ language = "ja" }}   # a column of --meta
 """
 
 
 def starter(gates: DecidedGates, name: str) -> str:
     """The text of the file, which is TOML. gates: the shipped gates, decided on the run. name: the file's own."""
-    return "".join([HEAD.format(name=name), *map(_table, gates["results"]), TAIL.format(name=name)])
+    share = next(gate["measure"] for gate in gates["results"] if MEASURES[gate["measure"]].quantity == "share")
+    tail = TAIL.format(name=name, measure=share)
+    return "".join([HEAD.format(name=name), *map(_table, gates["results"]), tail])
 
 
 def _table(gate: GateResult) -> str:

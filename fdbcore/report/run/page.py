@@ -35,6 +35,7 @@ from fdbcore.report.run import findings as corpus_findings
 from fdbcore.report.run import health as corpus_health
 from fdbcore.report.run import sections as corpus_sections
 from fdbcore.report.run import systems as system_table
+from fdbcore.report.spots import Spots
 from fdbcore.types import TurnSettings, ticks_to_s
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _scored(
         "logs": agent_logs.run_section(run, link, sounds.page_of),
         "lead": f"{len(compared)} systems. Each row counts only that system's calls."
         if compared
-        else corpus_sections.lead(run),
+        else "".join(Spots(run.measures).lines("run lead").values()),
         "systems": system_table.section(compared, link) if compared else None,
         "figures": None if compared else corpus_sections.figures(run, settings, link),
         "worst": worst,

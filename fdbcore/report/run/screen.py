@@ -8,17 +8,17 @@ from typing import Final
 from fdbcore.analysis.cautions import cautions_of
 from fdbcore.analysis.line_effects import pooled_text
 from fdbcore.analysis.settings_differences import earlier
-from fdbcore.analysis.summary_types import Measures, Summary
 from fdbcore.analysis.survey import Survey
 from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.measures.measure import MomentKind
 from fdbcore.report import agent_logs
 from fdbcore.report import columns as columns_of
-from fdbcore.report.call.screen import beside_echo, by_labels, with_echo
-from fdbcore.report.format import amount, by_chance, clock_text, counted, measured_text, with_interval
+from fdbcore.report.call.screen import beside_echo, with_echo
+from fdbcore.report.format import clock_text, counted, measured_text
 from fdbcore.report.run import systems as system_table
 from fdbcore.report.run.findings import with_calls
 from fdbcore.report.run.health import line
+from fdbcore.report.spots import Spots
 from fdbcore.report.terminal import filled, labelled
 from fdbcore.types import ticks_to_s
 
@@ -50,7 +50,8 @@ def _lines(run: Survey, compared: Sequence[SystemCalls]) -> Iterator[tuple[str, 
         yield "health", line(run)
         yield from (("lines", told) for found in [run.lines] if found and (told := pooled_text(found)))
         if not compared:
-            yield from beside_echo(dict(_figures(run.measures)), dict(_figures(with_echo(run.measures))))
+            own, counting_echo = (Spots(found).lines("run") for found in (run.measures, with_echo(run.measures)))
+            yield from beside_echo(own, counting_echo)
         yield from (("!!", text) for text in cautions_of(measures_by_system(run, compared)))
         yield from _worst(run)
     for number, row in enumerate(left_out[:SHOWN]):
@@ -72,26 +73,6 @@ def _warnings(run: Survey) -> Iterator[tuple[str, str]]:
     yield from (("!!", text) for text in earlier(run.corpus.all_settings))
 
 
-def _figures(m: Measures) -> Iterator[tuple[str, str]]:
-    latency, lapses = m["response_latency_ms"], m["lapse_s"]
-    yield "B answers", f"{_share(m['answered_per_turn'])} of {m['answered_per_turn']['n']:,} opportunities"
-    if latency["n"]:
-        p90 = f" | p90 {amount(latency['p90'], 'ms')}" if latency["p90"] is not None else ""
-        yield "answer time", f"median {with_interval(latency)}{p90} | n = {latency['n']:,}"
-    yield "cut off", f"{_share(m['premature_per_turn'])} | no answer {_share(m['no_response_per_turn'])}"
-    stops = m["b_stopped_within_2s_per_long_a_onset"]
-    if stops["n"]:
-        chance = f" | by chance {amount(stops['by_chance'], 'share')}" if stops.get("by_chance") is not None else ""
-        yield "B stops", f"when A talks over it {_share(stops)} of {stops['n']:,}{chance}"
-    at_once = m["b_stopped_at_once_per_long_a_onset"]
-    if at_once["count"]:
-        yield "stops at once", f"{at_once['count']:,}x{by_chance(at_once)}"
-    longest = f", longest {amount(lapses['max'], 's')}" if lapses["n"] else ""
-    if found := by_labels(m):
-        yield "by your labels", found
-    yield "long silences", f"{lapses['n']:,}x{longest}"
-
-
 def _worst(run: Survey) -> Iterator[tuple[str, str]]:
     """The worst moment of each kind."""
     kinds: list[MomentKind] = sorted(run.worst, key=lambda kind: -run.worst[kind][0].moment.severity)
@@ -100,7 +81,3 @@ def _worst(run: Survey) -> Iterator[tuple[str, str]]:
         at = clock_text(ticks_to_s(found.moment.start_tick))
         more = f" (and {run.found[kind] - 1:,} more of this kind)" if run.found[kind] > 1 else ""
         yield "" if number else "worst", f"{found.call.name} {at} {found.moment.text}{more}"
-
-
-def _share(found: Summary) -> str:
-    return with_interval(found) if found["n"] else "none"

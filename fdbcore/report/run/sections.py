@@ -11,32 +11,19 @@ from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.settings_differences import differing_within, earlier
 from fdbcore.analysis.survey import OF_ONE_CALL, WORST, Survey
 from fdbcore.analysis.systems import CutOffAgainstLatency, cut_off_against_latency
-from fdbcore.measures.answers import UNANSWERED
 from fdbcore.measures.catalogue import MOMENTS, shown_by
 from fdbcore.measures.moments import limit_ticks
 from fdbcore.recording.run import DAMAGED, DONE, is_replayed, read_corpus
-from fdbcore.report.call.key_figures import NOTHING_TO_ANSWER
 from fdbcore.report.comparison import limits as gate_limits
 from fdbcore.report.evidence import Evidence, of_cost, of_settings, of_versions
-from fdbcore.report.format import (
-    NONE,
-    amount,
-    by_chance,
-    clock_text,
-    cost_in_short,
-    counted,
-    limits,
-    measured_text,
-    vad_text,
-)
+from fdbcore.report.format import clock_text, cost_in_short, counted, measured_text, vad_text
 from fdbcore.report.glossary import in_words
-from fdbcore.report.html.values import ALL, KeyFigure, Links
+from fdbcore.report.html.values import KeyFigure, Links
 from fdbcore.report.listening import Sounds, card
+from fdbcore.report.spots import Spots
 from fdbcore.report.svg.charts import Axis, Chart, Point, curve, histogram, plane
 from fdbcore.types import TurnSettings, ticks_to_s
 
-EARLY: Final = "opportunities: B began more than 0.2 s early"
-NO_ANSWER: Final = f"opportunities: {UNANSWERED}"
 NAMED: Final = 200
 """A notice has at most this many names."""
 
@@ -101,79 +88,17 @@ def _notice(what: str, names: Sequence[str]) -> dict[str, Any]:
     return {"what": what, "names": names[:NAMED], "more": len(names) - NAMED}
 
 
-def lead(run: Survey) -> str:
-    """The run in one sentence."""
-    answered, latency = run.measures["answered_per_turn"], run.measures["response_latency_ms"]
-    if not answered["n"]:
-        return NOTHING_TO_ANSWER
-    share = f"B answered {amount(answered['mean'], 'share')} of {answered['n']:,} opportunities"
-    return (
-        f"{share}; half of the answers came within {amount(latency['median'], 'ms')}." if latency["n"] else f"{share}."
-    )
-
-
 def figures(run: Survey, settings: TurnSettings, link: Links) -> list[KeyFigure]:
     """The key figures with their 95 % intervals over calls, and their denominators; each count links its moments."""
-    within = "opportunities, within {response_window_ms}"
-    cells = {
-        "response_latency_ms": _answer_time(run, link),
-        "answered_per_turn": _share(run, link, "answered_per_turn", "Answered", within),
-        "premature_per_turn": _share(run, link, "premature_per_turn", "Cut off", EARLY),
-        "no_response_per_turn": _share(run, link, "no_response_per_turn", "No answer", NO_ANSWER),
-        "b_stopped_within_2s_per_long_a_onset": _stops(run, link),
-        "lapse_s": _silences(run, link),
-    }
+
+    def known(name: str) -> dict[str, str]:
+        having = sum(row.figures[name][1] > 0 for row in run.scored if name in row.figures)
+        return {"calls": f"{having:,} of {counted(len(run.scored), 'call')}"}
+
     return [
-        KeyFigure(name, value, in_words(text, settings), interval, gate_limits.of_run(run.gated, measure))
-        for measure, (name, value, interval, text) in cells.items()
+        tile.figure._replace(limits=[limit for name in tile.gated for limit in gate_limits.of_run(run.gated, name)])
+        for tile in Spots(run.measures, settings, known, link).tiles("run tile")
     ]
-
-
-Cell = tuple[str, str, str, str]
-
-
-def _answer_time(run: Survey, link: Links) -> Cell:
-    latency = run.measures["response_latency_ms"]
-    if not latency["n"]:
-        return "Answer time", NONE, "", "no answers"
-    tail = [f"{name} {amount(latency[name], 'ms')}" for name in ("p90", "p95") if latency[name] is not None]
-    n = link(f"{latency['n']:,}", "response_latency_ms")
-    text = f"median of {n} answers" + (f"; {', '.join(tail)}" if tail else "")
-    return "Answer time", amount(latency["median"], "ms"), limits(latency["ci95"], "ms"), text
-
-
-def _share(run: Survey, link: Links, measure: str, name: str, text: str) -> Cell:
-    found = run.measures[measure]
-    if not found["n"]:
-        return name, NONE, "", "there was nothing to answer"
-    value, interval = amount(found["mean"], "share"), limits(found["ci95"], "share")
-    count, n = link(f"{found['count']:,}", measure), link(f"{found['n']:,}", f"{measure}{ALL}")
-    return name, value, interval, f"{count} of {n} {text}"
-
-
-def _stops(run: Survey, link: Links) -> Cell:
-    name, text = "B stops when A talks over it", "times, within 2 s; A spoke for more than {short_ms}"
-    cell = _share(run, link, "b_stopped_within_2s_per_long_a_onset", name, text)
-    found = run.measures["b_stopped_within_2s_per_long_a_onset"]
-    if not found["n"]:
-        return name, NONE, "", f"A never did for more than {{short_ms}}{_at_once(run, link)}"
-    chance = f". By chance: {amount(found['by_chance'], 'share')}" if found.get("by_chance") is not None else ""
-    return (*cell[:3], f"{cell[3]}{chance}{_at_once(run, link)}")
-
-
-def _at_once(run: Survey, link: Links) -> str:
-    """How often B stopped at once; empty if it never did."""
-    found = run.measures["b_stopped_at_once_per_long_a_onset"]
-    times = link(f"{found['count']:,} times", "b_stopped_at_once_per_long_a_onset")
-    return f". It stopped at once {times}{by_chance(found)}" if found["count"] else ""
-
-
-def _silences(run: Survey, link: Links) -> Cell:
-    lapses, n = run.measures["lapse_s"], len(run.scored)
-    having = sum(row.figures["lapse_s"][1] > 0 for row in run.scored)
-    longest = f"; the longest {amount(lapses['max'], 's')}" if lapses["n"] else ""
-    text = f"of both, over {{lapse_ms}}, in {having:,} of {counted(n, 'call')}{longest}"
-    return "Long silences", link(f"{lapses['n']:,}", "lapse_s"), "", text
 
 
 def charts(run: Survey, settings: TurnSettings) -> list[Chart]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.drawings import BarPart
 from fdbcore.report.scorecard.tables import value_text
-from fdbcore.types.scorecard import Scale, Scorecard, ScoredCase, SuiteViews
+from fdbcore.types.scorecard import Measure, Scorecard, ScoredCase, SuiteViews
 
 PER_CHUNK: Final = 200
 """How many pictures are packed together."""
@@ -62,7 +62,9 @@ def listed(card: Scorecard, cases: Sequence[ScoredCase], of_calls: Mapping[str, 
     ]
 
 
-def _listed(case: ScoredCase, number: int, whole: Scale | None, parts: Sequence[Scale], most: float) -> dict[str, Any]:
+def _listed(
+    case: ScoredCase, number: int, whole: Measure | None, parts: Sequence[Measure], most: float
+) -> dict[str, Any]:
     made = [BarPart(scale.label, case.values.get(scale.id, 0.0)) for scale in parts]
     return {
         "number": number,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from fdbcore._version import __version__
-from fdbcore.types.scorecard import Difference, Scale, Scorecard, ScoreRow, Telling
+from fdbcore.types.scorecard import Difference, Measure, Scorecard, ScoreRow, Telling
 
 if TYPE_CHECKING:
     from fdbcore.report.scorecard import document_types as types
@@ -37,7 +37,7 @@ def document(card: Scorecard, suite: str) -> types.ScorecardDocument:
     }
 
 
-def _measure(scale: Scale) -> types.Measure:
+def _measure(scale: Measure) -> types.Measure:
     return {
         "id": scale.id,
         "label": scale.label,

@@ -10,7 +10,7 @@ from fdbcore.report.scorecard.tables import value_text
 from fdbcore.report.svg import text as svg
 from fdbcore.report.svg.forest import axis_limits, axis_ticks
 from fdbcore.report.svg.text import number, width_em, xml
-from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoreRow
+from fdbcore.types.scorecard import Figure, Measure, Scorecard, ScoreRow
 
 BAR_WIDTH, BAR_HEIGHT = 240, 22
 NAME_WIDTH, PANEL_WIDTH, PANEL_GAP, ROW_HEIGHT, TOP = 196, 190, 62, 26, 46
@@ -74,7 +74,7 @@ def swatch(part: int) -> str:
 
 
 def bar(
-    whole: Scale, parts: Sequence[BarPart], most: float, marks: Mapping[str, tuple[str, float]] | None = None
+    whole: Measure, parts: Sequence[BarPart], most: float, marks: Mapping[str, tuple[str, float]] | None = None
 ) -> str:
     """A value as one bar of its parts, on a scale from 0 to `most`.
 
@@ -106,7 +106,7 @@ def _mark_of(group: str) -> str:
     return group if group in MARKS else "other"
 
 
-def chart(scales: Sequence[Scale], rows: Sequence[ScoreRow], description: str) -> str:
+def chart(scales: Sequence[Measure], rows: Sequence[ScoreRow], description: str) -> str:
     """The main scales of all rows, with their intervals, each on an axis of its own."""
     main = [scale for scale in scales if scale.main and any(row.figure(scale).value is not None for row in rows)]
     counts = [row.n for row in rows if row.n is not None]
@@ -128,7 +128,7 @@ def _name(row: ScoreRow, y: float) -> str:
     return f'<text class="{css}" x="4" y="{number(y)}">{xml(name)}</text>'
 
 
-def _panel(scale: Scale, rows: Sequence[ScoreRow], left: float) -> list[str]:
+def _panel(scale: Measure, rows: Sequence[ScoreRow], left: float) -> list[str]:
     figures = [row.figure(scale) for row in rows]
     reached = [value for one in figures for value in (one.value, *(one.ci95 or ())) if value is not None]
     low, high = scale.bounds or axis_limits(min(reached), max(reached))
@@ -152,7 +152,7 @@ def _panel(scale: Scale, rows: Sequence[ScoreRow], left: float) -> list[str]:
     return drawn
 
 
-def _mark(row: ScoreRow, figure: Figure, scale: Scale, at: Callable[[float], float], y: float, end: float) -> str:
+def _mark(row: ScoreRow, figure: Figure, scale: Measure, at: Callable[[float], float], y: float, end: float) -> str:
     text = f'<text class="weight" x="{number(end)}" y="{number(y + 4)}">{value_text(figure.value, scale)}</text>'
     if figure.value is None:
         return text

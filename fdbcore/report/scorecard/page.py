@@ -20,7 +20,7 @@ from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.cases import PER_CHUNK, choices, listed, orders, packed, pictures, shown, tag_groups
 from fdbcore.report.scorecard.drawings import BarPart
 from fdbcore.report.scorecard.tables import OWN_N, has_sd, headed, scales_of, span_text, value_text
-from fdbcore.types.scorecard import DETECTABLE, Difference, PageWords, Scale, Scorecard, ScoredCase, ScoreRow
+from fdbcore.types.scorecard import DETECTABLE, Difference, Measure, PageWords, Scorecard, ScoredCase, ScoreRow
 
 ARROWS: Final = {-1: "\N{NO-BREAK SPACE}↓", 0: "", 1: "\N{NO-BREAK SPACE}↑"}
 REFERENCES: Final = ("ceiling", "baseline")
@@ -112,7 +112,7 @@ def _pooled(card: Scorecard) -> str:
     return f"{named.capitalize()}; intervals are of 95 %.{sd}"
 
 
-def _wholes(card: Scorecard) -> list[Scale]:
+def _wholes(card: Scorecard) -> list[Measure]:
     """The scales that are sums of others."""
     return [scale for scale in card.scales if any(part.adds_to == scale.id for part in card.scales)]
 
@@ -128,7 +128,9 @@ def _condition(card: Scorecard, name: str) -> dict[str, Any]:
     }
 
 
-def _tables(of: str, scales: Sequence[Scale], rows: Sequence[ScoreRow], names: Sequence[Cell]) -> list[dict[str, Any]]:
+def _tables(
+    of: str, scales: Sequence[Measure], rows: Sequence[ScoreRow], names: Sequence[Cell]
+) -> list[dict[str, Any]]:
     """The rows as tables: the main scales, then a table for each part. Only the first has more than names beside rows.
 
     of: the title of the names. names: of each row.
@@ -159,7 +161,7 @@ def _name(card: Scorecard, row: ScoreRow, beside: Sequence[ScoreRow]) -> Cell:
     return Cell("", "; ".join(filter(None, notes)), names=(row.system,), svg=bars)
 
 
-def _cells(scales: Sequence[Scale], row: ScoreRow) -> Iterator[Shown]:
+def _cells(scales: Sequence[Measure], row: ScoreRow) -> Iterator[Shown]:
     yield NONE if row.n is None else str(row.n)
     for scale in scales:
         figure = row.figure(scale)
@@ -174,7 +176,7 @@ def _cells(scales: Sequence[Scale], row: ScoreRow) -> Iterator[Shown]:
             yield Cell(text, further=n)
 
 
-def _bar(card: Scorecard, whole: Scale, row: ScoreRow, beside: Sequence[ScoreRow]) -> str:
+def _bar(card: Scorecard, whole: Measure, row: ScoreRow, beside: Sequence[ScoreRow]) -> str:
     """The parts of a value as a bar, with marks for the ceiling and the baselines of its condition."""
     if row.figure(whole).value is None:
         return ""
@@ -188,7 +190,7 @@ def _bar(card: Scorecard, whole: Scale, row: ScoreRow, beside: Sequence[ScoreRow
     return drawings.bar(whole, parts, max(1.0, *found), marks)
 
 
-def _parts(card: Scorecard, whole: Scale) -> list[Scale]:
+def _parts(card: Scorecard, whole: Measure) -> list[Measure]:
     return [scale for scale in card.scales if scale.adds_to == whole.id]
 
 
@@ -235,7 +237,7 @@ def _subsets(card: Scorecard) -> list[dict[str, Any]]:
     return found
 
 
-def _badness(row: ScoreRow, scales: Sequence[Scale]) -> list[float]:
+def _badness(row: ScoreRow, scales: Sequence[Measure]) -> list[float]:
     """The key to sort by: the first main scale, the worst first; of equal ones the next."""
     values = [(scale, row.figure(scale).value) for scale in scales if scale.main]
     return [math.inf if value is None else (scale.direction or 1) * value for scale, value in values]

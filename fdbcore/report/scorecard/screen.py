@@ -10,7 +10,7 @@ from fdbcore.report.format import NONE, p_value
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, width_columns, wrapped
 from fdbcore.report.scorecard.tables import OWN_N, has_sd, headed, scales_of
 from fdbcore.types import Problem
-from fdbcore.types.scorecard import Difference, Pooling, Scale, Scorecard, ScoreRow, Telling
+from fdbcore.types.scorecard import Difference, Measure, Pooling, Scorecard, ScoreRow, Telling
 
 PROBLEMS: Final = 10
 PROBLEM_LINES: Final = 5
@@ -50,7 +50,7 @@ def _own_n_told(card: Scorecard) -> Iterator[str]:
         yield OWN_N
 
 
-def rows_table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) -> list[str]:
+def rows_table(scales: Sequence[Measure], rows: Sequence[ScoreRow], width: int) -> list[str]:
     """The lines of a table with a row for each system: the main scales, then the others by their parts."""
     main = [scale for scale in scales if scale.main]
     kinds = dict.fromkeys(scale.pools for scale in main)
@@ -67,7 +67,7 @@ def rows_table(scales: Sequence[Scale], rows: Sequence[ScoreRow], width: int) ->
     return table([fitted(row.system, NAME_COLUMNS) for row in rows], groups, width)
 
 
-def _limited(pools: Pooling, scales: Sequence[Scale], rows: Sequence[ScoreRow]) -> ColumnGroup:
+def _limited(pools: Pooling, scales: Sequence[Measure], rows: Sequence[ScoreRow]) -> ColumnGroup:
     """Main scales that pool cases in one way, with their intervals; without them where no row has one."""
     limited = [scale for scale in scales if any(row.figure(scale).ci95 for row in rows)]
     cells = [
@@ -81,7 +81,7 @@ def _limited(pools: Pooling, scales: Sequence[Scale], rows: Sequence[ScoreRow]) 
     return _group(title, _heads(scales), _with_n(scales, rows, cells))
 
 
-def _with_n(scales: Sequence[Scale], rows: Sequence[ScoreRow], cells: Sequence[Sequence[str]]) -> list[list[str]]:
+def _with_n(scales: Sequence[Measure], rows: Sequence[ScoreRow], cells: Sequence[Sequence[str]]) -> list[list[str]]:
     """The cells, with the n of figures where it is not that of their row; values stay below each other."""
     found = []
     for place, scale in enumerate(scales):
@@ -96,16 +96,16 @@ def _group(title: str, heads: Sequence[str], cells: Sequence[Sequence[str]]) -> 
     return ColumnGroup(title, heads, widths, cells)
 
 
-def _heads(scales: Sequence[Scale]) -> list[str]:
+def _heads(scales: Sequence[Measure]) -> list[str]:
     return [f"{scale.label} {scale.unit}".strip() for scale in scales]
 
 
-def _with_interval(row: ScoreRow, scale: Scale) -> str:
+def _with_interval(row: ScoreRow, scale: Measure) -> str:
     figure = row.figure(scale)
     return f"{number_text(figure.value, scale)} {interval_text(figure.ci95, scale=scale):>11}"
 
 
-def number_text(value: float | None, scale: Scale | None = None, sign: str = "") -> str:
+def number_text(value: float | None, scale: Measure | None = None, sign: str = "") -> str:
     """A value with the decimals of its scale, or three without a scale. sign: "+" shows the sign."""
     return NONE if value is None else f"{value:{sign}z.{3 if scale is None else scale.decimals}f}"
 
@@ -122,7 +122,7 @@ def compared(raters: Sequence[str], numbers: Mapping[str, str]) -> str:
     return " and ".join(known) if len(known) == 2 else f"all {len(known)} people"
 
 
-def interval_text(limits: Sequence[float] | None, sign: str = "", scale: Scale | None = None) -> str:
+def interval_text(limits: Sequence[float] | None, sign: str = "", scale: Measure | None = None) -> str:
     """An interval with two decimals, or fewer if its scale has fewer: "[0.77,0.90]", "[710,730]"."""
     decimals = 2 if scale is None else min(scale.decimals, 2)
     return f"[{','.join(f'{limit:{sign}z.{decimals}f}' for limit in limits)}]" if limits else NONE
@@ -155,7 +155,7 @@ def _differences(card: Scorecard, compared: Sequence[Difference], width: int) ->
         yield from wrapped(few, width, 2)
 
 
-def _telling(one: Telling, scale: Scale, width: int) -> str:
+def _telling(one: Telling, scale: Measure, width: int) -> str:
     what, value = f"{one.what} {scale.label}", f"{one.case.values[scale.id]:.2f}"
     start = f"{what:<18}{value}  {fitted(one.case.system, 16)} {fitted(one.case.id, 14)} "
     return start + fitted(one.case.text, max(8, width - width_columns(start)))

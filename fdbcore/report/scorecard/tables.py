@@ -8,7 +8,7 @@ from typing import Final
 
 from fdbcore.report.format import NONE
 from fdbcore.report.paper.tables import PaperTable, csv_text, latex_comment
-from fdbcore.types.scorecard import Scale, Scorecard, ScoreRow
+from fdbcore.types.scorecard import Measure, Scorecard, ScoreRow
 
 OWN_N: Final = "A figure with an n of its own is over that many items, not over the n of its row."
 
@@ -20,23 +20,23 @@ def tables(card: Scorecard) -> dict[str, str]:
     return {"table.md": table.markdown(), "table.tex": tex, "table.csv": rows_csv(card)}
 
 
-def scales_of(card: Scorecard, rows: Sequence[ScoreRow]) -> list[Scale]:
+def scales_of(card: Scorecard, rows: Sequence[ScoreRow]) -> list[Measure]:
     """The scales for which any of the rows has a value."""
     return [scale for scale in card.scales if any(row.figure(scale).value is not None for row in rows)]
 
 
-def label(scale: Scale, beside: Sequence[Scale]) -> str:
+def label(scale: Measure, beside: Sequence[Measure]) -> str:
     """The title of the scale's column, with its part if another scale has the same label."""
     is_alone = scale.main or [other.label for other in beside].count(scale.label) == 1
     return pooled_label(scale) if is_alone else f"{scale.part} {pooled_label(scale)}".strip()
 
 
-def pooled_label(scale: Scale) -> str:
+def pooled_label(scale: Measure) -> str:
     """The label, with what its figures are where a reader would take them for means."""
     return f"{scale.label} (median)" if scale.pools == "median" else scale.label
 
 
-def headed(part: str, scales: Sequence[Scale]) -> tuple[str, list[str]]:
+def headed(part: str, scales: Sequence[Measure]) -> tuple[str, list[str]]:
     """The title above scales that belong together, and the heads of their columns.
 
     What all have in common, that they are medians and their unit, stands in the title alone.
@@ -53,7 +53,7 @@ def headed(part: str, scales: Sequence[Scale]) -> tuple[str, list[str]]:
     )
 
 
-def has_sd(rows: Sequence[ScoreRow], scale: Scale) -> bool:
+def has_sd(rows: Sequence[ScoreRow], scale: Measure) -> bool:
     """Whether a standard deviation stands beside the value of a main scale in any of the rows."""
     return scale.main and any(row.figure(scale).sd is not None for row in rows)
 
@@ -84,12 +84,12 @@ def _cells(card: Scorecard, row: ScoreRow) -> Iterator[str]:
             yield f"[{', '.join(limits)}]" if limits else NONE
 
 
-def value_text(value: float | None, scale: Scale, sign: str = "") -> str:
+def value_text(value: float | None, scale: Measure, sign: str = "") -> str:
     """A value as it is printed, without its unit: "−0.662". sign: "+" shows the sign."""
     return NONE if value is None else f"{value:{sign}z.{scale.decimals}f}".replace("-", "−")
 
 
-def span_text(limits: Sequence[float] | None, scale: Scale, sign: str = "") -> str:
+def span_text(limits: Sequence[float] | None, scale: Measure, sign: str = "") -> str:
     """The limits of an interval: "0.77 to 0.90". sign: "+" shows the sign."""
     return " to ".join(value_text(limit, scale, sign) for limit in limits) if limits else NONE
 
