@@ -28,7 +28,7 @@ from fdbcore.suites.fdb_v3.ours.measures import failure as our_failure
 from fdbcore.suites.fdb_v3.ours.measures import figures
 from fdbcore.suites.fdb_v3.scenarios import LabelKind, RecordedScenarioEntry
 from fdbcore.suites.fdb_v3.terms import CALLS, COMPARED, MEASURES, PUBLISHED, REPAIRED, SLICES, FailureClass, compat_id
-from fdbcore.types.scorecard import Figure, Scale, ScoreRow
+from fdbcore.types.scorecard import Figure, Measure, ScoreRow
 
 WORDLESS: Final = ("tool_selection_all", "argument_accuracy_all", "passed", "preemptive")
 """What can be told without words of the system."""
@@ -128,7 +128,7 @@ def scored_rows(cases: Sequence[MeasuredCase], label: LabelKind = "as_released")
         yield replace(row, note=note, counts=_counts(own, label))
 
 
-def _figure(items: Sequence[ScoredItem], scale: Scale, has_interval: bool) -> Figure | None:
+def _figure(items: Sequence[ScoredItem], scale: Measure, has_interval: bool) -> Figure | None:
     """A figure over all items, or those of a slice: then only what is compared `has_interval`."""
     if scale.id in MEASURES:
         return figure_of_values(items, scale, has_interval)

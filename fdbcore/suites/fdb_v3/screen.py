@@ -15,7 +15,7 @@ from fdbcore.suites.fdb_v3.released.results import SystemResult
 from fdbcore.suites.fdb_v3.rows import slices_of
 from fdbcore.suites.fdb_v3.scenarios import RecordedScenarioEntry, RecordedScenarioFile, counts_of
 from fdbcore.suites.fdb_v3.terms import PUBLISHED, SLICES
-from fdbcore.types.scorecard import Figure, Scale
+from fdbcore.types.scorecard import Figure, Measure
 
 _JUDGED: Final = ("response_quality", "filler", "completion")
 """What only a judge can say."""
@@ -83,13 +83,13 @@ def _counted(figure: Figure) -> str:
     return f"{_cell(figure)} ({figure.n})" if figure.n else "-"
 
 
-def defects(measures: Iterable[Scale], width: int) -> list[str]:
+def defects(measures: Iterable[Measure], width: int) -> list[str]:
     """The known defects of published measures, in lines of at most `width` columns; in brackets: what they are over."""
     told = (f"  {each.label} [{each.over}]: {each.defect}" for each in measures)
     return [line for text in told for line in filled(text, width, "    ").splitlines()]
 
 
-def _cell(figure: Figure, scale: Scale = PUBLISHED["passed"]) -> str:
+def _cell(figure: Figure, scale: Measure = PUBLISHED["passed"]) -> str:
     if figure.value is None:
         return "-"
     return f"{figure.value:.2f} s" if scale.unit else f"{figure.value:.3f}"

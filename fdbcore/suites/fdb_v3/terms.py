@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from msgspec.structs import replace
 
 from fdbcore.suites.fdb_v3.scenarios import Difficulty, Disfluency, Domain
-from fdbcore.types.scorecard import Scale
+from fdbcore.types.scorecard import Measure
 
 FailureClass: TypeAlias = Literal[
     "silent",
@@ -51,8 +51,8 @@ def compat_id(name: str) -> str:
     return f"compat_{name}"
 
 
-def _scale(part: str, unit: str = "", compared: bool = False, **fields: Any) -> Scale:  # noqa: ANN401
-    return Scale(
+def _scale(part: str, unit: str = "", compared: bool = False, **fields: Any) -> Measure:  # noqa: ANN401
+    return Measure(
         **fields,
         unit=unit,
         decimals=_DECIMALS[unit],
@@ -63,14 +63,14 @@ def _scale(part: str, unit: str = "", compared: bool = False, **fields: Any) -> 
     )
 
 
-PUBLISHED: Final[Mapping[str, Scale]] = {
+PUBLISHED: Final[Mapping[str, Measure]] = {
     each["id"]: _scale(group["part"], **{**each, "id": compat_id(each["id"])})
     for group in _FILE["published"]
     for each in group["measures"]
 }
 """The published measures by their names; their ids as scales are those of `compat_id`."""
 REPAIRED: Final = replace(PUBLISHED["passed"], id="compat_passed_repaired", label="Pass@1, labels repaired")
-MEASURES: Final[Mapping[str, Scale]] = {
+MEASURES: Final[Mapping[str, Measure]] = {
     each["id"]: _scale(group["part"], **each) for group in _FILE["ours"] for each in group["measures"]
 }
 """Our measures by their ids. Of those that are compared the first one is tested first, the others where it differs."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Any
 
-from fdbcore.measures.catalogue import MEASURES, headlines
-from fdbcore.measures.measure import Measure
+from fdbcore.measures.catalogue import MEASURES
 from fdbcore.protocols import CLEAN
 from fdbcore.report.format import counted, scaled, shown_unit
 from fdbcore.report.glossary import in_words
@@ -15,9 +14,7 @@ from fdbcore.report.scorecard.verdicts import verdicts
 from fdbcore.results.document import scorecard
 from fdbcore.suites.own_clips.scoring import measures
 from fdbcore.types import Problem, TurnSettings
-from fdbcore.types.scorecard import Pooling, Scale, Scorecard, ScoredCase
-
-_DIRECTIONS: Final[Mapping[str | None, Literal[-1, 0, 1]]] = {"more": 1, "less": -1, None: 0}
+from fdbcore.types.scorecard import Measure, Scorecard, ScoredCase
 
 
 def card(document: Mapping[str, Any]) -> Scorecard:
@@ -59,27 +56,19 @@ def _label(name: str) -> str:
     return MEASURES[name].headline or MEASURES[name].label
 
 
-def _scale(name: str) -> Scale:
+def _scale(name: str) -> Measure:
     measure = MEASURES[name]
     is_share = measure.unit == "share"
-    return Scale(
+    return Measure(
         name,
         _label(name),
-        _DIRECTIONS[measure.better],
+        measure.direction,
         shown_unit(measure.shown_in),
         1 if is_share else 2,
-        main=name in headlines() and measure.better is not None,
+        main=measure.compared and measure.direction != 0,
         bounds=(0.0, 100.0) if is_share and measure.quantity == "share" else None,
-        pools=_pools(measure),
+        pools="share" if is_share and measure.pools == "rate" else measure.pools,
     )
-
-
-def _pools(measure: Measure) -> Pooling:
-    if measure.quantity == "values":
-        return "median"
-    if measure.quantity == "ratio":
-        return "share" if measure.unit == "share" else "rate"
-    return measure.quantity
 
 
 def _cases(document: Mapping[str, Any]) -> Iterator[ScoredCase]:

@@ -26,7 +26,7 @@ from fdbcore.suites.staged.replied import UNKNOWN
 from fdbcore.suites.staged.scales import COMPARED, EVENTS_MEAN, FAMILIES_MEAN, LABELS, SCALES
 from fdbcore.suites.staged.scenarios import MARKS
 from fdbcore.suites.staged.users import BOTH
-from fdbcore.types.scorecard import Difference, Figure, Passes, Scale, ScoreRow
+from fdbcore.types.scorecard import Difference, Figure, Measure, Passes, ScoreRow
 
 ORDER: Final = (*PACINGS, UNKNOWN)
 RULE: Final = "goals_met=1,task_score=4"
@@ -146,7 +146,7 @@ def _row(part: Group, family: str) -> ScoreRow:
     return ScoreRow(part.condition, "system", part.system, n, measures, note, family, counts)
 
 
-def _figures(part: Group, scales: Sequence[Scale] = SCALES) -> dict[str, Figure]:
+def _figures(part: Group, scales: Sequence[Measure] = SCALES) -> dict[str, Figure]:
     items = part.items
     found = {scale.id: figure_of_ids(items, scale) for scale in scales}
     return {name: figure for name, figure in found.items() if figure is not None}

@@ -16,7 +16,7 @@ from msgspec import Struct
 from fdbcore.suites.fdb_v3.compat.logs import LoggedCall, SystemLog
 from fdbcore.suites.fdb_v3.terms import PUBLISHED
 from fdbcore.suites.fdb_v3.world import FunctionCall
-from fdbcore.types.scorecard import Figure, Scale
+from fdbcore.types.scorecard import Figure, Measure
 
 FailureKind = Literal["wrong_tools", "wrong_arguments"]
 
@@ -159,7 +159,7 @@ def published_values(log: SystemLog, gate: bool = False) -> dict[str, float | No
     return {name: None if value is None else float(value) for name, value in found.items()}
 
 
-def pooled_as_published(values: Sequence[float], scale: Scale) -> Figure:
+def pooled_as_published(values: Sequence[float], scale: Measure) -> Figure:
     """The mean over the recordings that have a measure; of latencies with the SD of a sample, 0 for one."""
     if not values:
         return Figure(None, n=0)
