@@ -149,12 +149,7 @@ def test_every_public_name_resolves() -> None:
 @pytest.mark.parametrize("stub", sorted(PACKAGE.rglob("__init__.pyi")), ids=lambda stub: stub.parent.name)
 def test_doors_open_and_each_of_their_names_is_asked_for(stub: Path) -> None:
     package = ".".join(("fdbcore", *stub.parent.relative_to(PACKAGE).parts))
-    names = [
-        alias.name
-        for node in tree(stub).body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    ]
+    names = [alias.name for node in tree(stub).body if isinstance(node, ast.ImportFrom) for alias in node.names]
     assert sorted(importlib.import_module(package).__all__) == sorted({*names})
     assert all(hasattr(importlib.import_module(package), name) for name in names)
     if package != "fdbcore":

@@ -18,7 +18,6 @@ from .labelled import cut_offs as cut_offs
 from .labelled import labelled_quantities as labelled_quantities
 from .labelled import stop_share as stop_share
 from .labelled import stops as stops
-from .measure import Measure as Measure
 from .opportunities import fto as fto
 from .opportunities import opportunities_in as opportunities_in
 from .opportunities import turn_start as turn_start

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fdbcore import clock
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.recording.files import AUDIO, META
-from fdbcore.recording.versions import versions
+from fdbcore.recording.versions import installed_versions
 from fdbcore.report.format import clock_text, cost_text, counted, vad_text
 from fdbcore.report.glossary import SETTINGS
 from fdbcore.report.html.values import Cell, Fact
@@ -41,7 +41,7 @@ def of_making(typed: Sequence[str], runs: Mapping[str, Run]) -> dict[str, Any]:
     made = {
         "command": shlex.join(["fdbcore", *without_secrets(typed)]),
         "date": str(clock.utc_today()),
-        **{name: str(text) for name, text in of_versions(versions())},
+        **{name: str(text) for name, text in of_versions(installed_versions())},
         "seed": str(SEED),
     }
     return {"": made, **{title: _of_recordings(run, run.settings) for title, run in runs.items() if run.settings}}

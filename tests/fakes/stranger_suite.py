@@ -20,7 +20,7 @@ from fdbcore.results.suite import ItemSuite
 from fdbcore.runs.plan import users_of
 from fdbcore.sources.clips import clips_in
 from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Material, Option, Problem, Rubric, SideA
-from fdbcore.types.scorecard import Scale, Scorecard, ScoredCase, SuiteViews
+from fdbcore.types.scorecard import Measure, Scorecard, ScoredCase, SuiteViews
 from fdbcore.types.usage import Service
 
 
@@ -81,9 +81,11 @@ class Answers(ItemSuite):
 
     name, schema, title = "answers", "answers/1", "Were the clips answered?"
     measures = (
-        Scale("answered", "answered", 1, main=True, pools="share", compared=True, meaning="The system spoke in time."),
-        Scale("silent", "not answered", -1),
-        Scale("polite", "polite", 1, pools="mean"),
+        Measure(
+            "answered", "answered", 1, main=True, pools="share", compared=True, meaning="The system spoke in time."
+        ),
+        Measure("silent", "not answered", -1),
+        Measure("polite", "polite", 1, pools="mean"),
     )
     options = SuiteOptions(
         score=(

@@ -30,14 +30,14 @@ from fdbcore.report.scorecard.screen import screen
 from fdbcore.report.scorecard.tables import paper_table, rows_csv
 from fdbcore.report.scorecard.verdicts import first_of, verdicts
 from fdbcore.types import Problem
-from fdbcore.types.scorecard import Difference, Figure, Scale, Scorecard, ScoredCase, ScoreRow, Telling
+from fdbcore.types.scorecard import Difference, Figure, Measure, Scorecard, ScoredCase, ScoreRow, Telling
 
 SVG = "{http://www.w3.org/2000/svg}"
 VALIDATOR = validator("scorecard")
 LATE, LOST, TASKS = (
-    Scale("late", "answer time", -1, "s", 2, main=True),
-    Scale("lost", "lost calls", -1, part="calls"),
-    Scale("tasks", "tasks done", 1, main=True),
+    Measure("late", "answer time", -1, "s", 2, main=True),
+    Measure("lost", "lost calls", -1, part="calls"),
+    Measure("tasks", "tasks done", 1, main=True),
 )
 CASE = ScoredCase("day", "<one>", "c1", "book a table", {"late": 1.25}, subset="booking")
 

@@ -25,11 +25,11 @@ from fdbcore.results.pooling import (
     trimmed_mean,
     with_sd,
 )
-from fdbcore.types.scorecard import Difference, Scale
+from fdbcore.types.scorecard import Difference, Measure
 
-SHARE = Scale("share", "share", 1, pools="share", compared=True)
-MEAN = Scale("mean", "mean", 1, compared=True)
-MIDDLE = Scale("mean", "mean", 1, pools="median")
+SHARE = Measure("share", "share", 1, pools="share", compared=True)
+MEAN = Measure("mean", "mean", 1, compared=True)
+MIDDLE = Measure("mean", "mean", 1, pools="median")
 VALUES = st.floats(-100, 100, allow_nan=False).map(lambda value: round(value, 3))
 
 
@@ -188,7 +188,7 @@ def test_systems_are_compared_on_the_ids_that_both_have(items: list[ScoredItem])
     assert [one.p_corrected for one in found] == pytest.approx(holm_of(ps))
 
 
-def compared(apart: float, others: Sequence[Scale]) -> list[Difference]:
+def compared(apart: float, others: Sequence[Measure]) -> list[Difference]:
     """Two systems on 12 scenarios of 6 speakers, so far apart in the first measure, and by 1 in the others."""
     items = [
         ScoredItem(
@@ -198,7 +198,7 @@ def compared(apart: float, others: Sequence[Scale]) -> list[Difference]:
         )
         for condition in ("day", "night") for system in "ab" for n in range(12)
     ]  # fmt: skip
-    return gated_differences(every_two(items), [Scale("first", "first", 1, compared=True), *others])
+    return gated_differences(every_two(items), [Measure("first", "first", 1, compared=True), *others])
 
 
 def test_a_gate_opens_the_other_measures_of_its_pair_alone() -> None:

@@ -26,7 +26,7 @@ from fdbcore.suites.fdb_v3.compat import (
 from fdbcore.suites.fdb_v3.measures import MEASURES
 from fdbcore.suites.fdb_v3.rows import LatencyExtremes
 from fdbcore.suites.fdb_v3.world import FunctionCall
-from fdbcore.types.scorecard import Scale
+from fdbcore.types.scorecard import Measure
 
 EXPECTED = (FunctionCall("track_order", {"order_id": "A1"}),)
 
@@ -108,8 +108,8 @@ def test_each_measure_has_one_line_on_its_defect() -> None:
 
 
 @pytest.mark.parametrize("measure", [*PUBLISHED.values(), *MEASURES.values()])
-def test_a_measure_in_the_file_has_what_its_type_says(measure: Scale) -> None:
-    assert msgspec.convert(msgspec.to_builtins(measure), Scale) == measure
+def test_a_measure_in_the_file_has_what_its_type_says(measure: Measure) -> None:
+    assert msgspec.convert(msgspec.to_builtins(measure), Measure) == measure
 
 
 def test_a_pause_of_more_than_2_s_makes_published_latencies_too_long() -> None:

@@ -36,7 +36,7 @@ from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, HEARD, MEASURES
 from fdbcore.suites.fdb_v1.over_samples import V1PairedTest, V1Range
 from fdbcore.suites.fdb_v1.scoring import V1Document, V1Item
 from fdbcore.types import TurnSettings
-from fdbcore.types.scorecard import DETECTABLE, Scale, Scorecard, ScoredCase, ScoreRow, SuiteViews
+from fdbcore.types.scorecard import DETECTABLE, Measure, Scorecard, ScoredCase, ScoreRow, SuiteViews
 
 NAMES: Final[Mapping[Version, str]] = {"fdb-v1": "Full-Duplex-Bench v1", "fdb-v1.5": "Full-Duplex-Bench v1.5"}
 NOTES: Final = (
@@ -272,7 +272,7 @@ def _ranges_told(document: V1Document) -> Iterator[str]:
         yield f"{told} in {agree} of {counted(each.agree.n or 0, 'sample')}, kappa {kappa}."
 
 
-def _number(value: float | None, scale: Scale, sign: str = "") -> str:
+def _number(value: float | None, scale: Measure, sign: str = "") -> str:
     return NONE if value is None else f"{value:{sign}.{scale.decimals}f}"
 
 

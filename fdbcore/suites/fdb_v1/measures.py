@@ -13,7 +13,7 @@ from fdbcore.measures import CALLED, stop_share
 from fdbcore.measures import MEASURES as OF_CALLS
 from fdbcore.report import in_words, shown_unit
 from fdbcore.types import TurnSettings
-from fdbcore.types.scorecard import Pooling, Scale
+from fdbcore.types.scorecard import Measure, Pooling
 
 Direction: TypeAlias = Literal[-1, 0, 1]
 LESS: Final[Direction] = -1
@@ -62,10 +62,10 @@ def _scale(
     direction: Direction = 0,
     defect: str = "",
     main: bool = False,
-) -> Scale:
+) -> Measure:
     """A measure; systems are compared by the main ones, and those that are shares have an axis from 0 to 1."""
     bounds = (0.0, 1.0) if main and pools == "share" else None
-    return Scale(
+    return Measure(
         id, label, direction, unit, decimals, main, "" if main else part, "", bounds, pools, main, meaning, "", defect
     )
 
@@ -95,7 +95,7 @@ _BEGUN_BEFORE: Final = (
 )
 
 
-def _takeovers() -> Iterator[Scale]:
+def _takeovers() -> Iterator[Measure]:
     for wanted, prefix, direction, defect, by_activity in (
         ("unwanted", "unwanted ", LESS, f"{_WHOLE_OUTPUT}; {_BY_WORDS}; of backchannels {_RATE}", _WHOLE_OUTPUT),
         ("wanted", "", MORE, f"{_EARLY_TOO}; {_BY_WORDS}", _EARLY_TOO),
@@ -110,7 +110,7 @@ def _takeovers() -> Iterator[Scale]:
         )  # fmt: skip
 
 
-def _of_calls(name: str, label: str, direction: Direction = 0, main: bool = False) -> Scale:
+def _of_calls(name: str, label: str, direction: Direction = 0, main: bool = False) -> Measure:
     """A measure of every call, under a label that fits a column."""
     of = OF_CALLS[name]
     unit, decimals = ("", 2) if of.unit == "share" else (of.unit, 0)
@@ -120,14 +120,14 @@ def _of_calls(name: str, label: str, direction: Direction = 0, main: bool = Fals
     return _scale(name, label, in_words(of.meaning, TurnSettings()), OURS, pools, unit, decimals, direction, main=main)
 
 
-def _stops() -> Iterator[Scale]:
+def _stops() -> Iterator[Measure]:
     for kind, what in CALLED.items():
         direction = MORE if kind == "interruption" else LESS
         yield _of_calls(stop_share(kind), f"stops for {what}", direction, main=True)
         yield _of_calls(f"b_stop_latency_ms_per_labelled_{kind}", f"stops for {what} after", LESS)
 
 
-def _backchannels() -> Iterator[Scale]:
+def _backchannels() -> Iterator[Measure]:
     for ending, at, as_heard, part, defect in (
         ("", "", "", COMPAT, f"; {_RATE}"),
         (AT_16_KHZ, " at 16 kHz", " As the released script hears the file: as if it had 16 kHz.", HEARD, ""),
@@ -150,7 +150,7 @@ def _backchannels() -> Iterator[Scale]:
         )  # fmt: skip
 
 
-def _features() -> Iterator[Scale]:
+def _features() -> Iterator[Measure]:
     sides = {"before": "before the overlap", "after": "after the overlap", "whole": "in all of the clean sample"}
     for name, (label, unit, decimals) in FEATURES.items():
         for when, meaning in sides.items():

@@ -39,7 +39,7 @@ from fdbcore.suites.fdb_v3.rows import CONDITION, SCALES, CaseStudy, rank_notes
 from fdbcore.suites.fdb_v3.scenarios import DataCard, ExpectedCallEntry
 from fdbcore.types import TICKS_PER_S
 from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
-from fdbcore.types.scorecard import Figure, Scale, Scorecard, ScoredCase, ScoreRow, SuiteViews
+from fdbcore.types.scorecard import Figure, Measure, Scorecard, ScoredCase, ScoreRow, SuiteViews
 
 TEST: Final = (
     "Differences are paired, on the recordings that both systems have. Shares have Newcombe's interval of two of "
@@ -434,7 +434,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def defects(measures: Iterable[Scale], width: int) -> list[str]:
+def defects(measures: Iterable[Measure], width: int) -> list[str]:
     """The known defects of published measures, in lines of at most `width` columns; in brackets: what they are over."""
     told = (f"  {each.label} [{each.over}]: {each.defect}" for each in measures)
     return [line for text in told for line in filled(text, width, "    ").splitlines()]

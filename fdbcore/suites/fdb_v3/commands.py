@@ -17,7 +17,7 @@ from fdbcore.types import Option
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v3.cases import SystemResult
     from fdbcore.suites.fdb_v3.scenarios import RecordedScenarioEntry, RecordedScenarioFile
-    from fdbcore.types.scorecard import Figure, Scale
+    from fdbcore.types.scorecard import Figure, Measure
 
 MOST_COLUMNS: Final = 100
 
@@ -174,7 +174,7 @@ def _counted(figure: Figure) -> str:
     return f"{_cell(figure)} ({figure.n})" if figure.n else "-"
 
 
-def _cell(figure: Figure, scale: Scale | None = None) -> str:
+def _cell(figure: Figure, scale: Measure | None = None) -> str:
     if figure.value is None:
         return "-"
     return f"{figure.value:.2f} s" if scale and scale.unit else f"{figure.value:.3f}"

@@ -23,7 +23,7 @@ from fdbcore.measures import HeldToolCall
 from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry
 from fdbcore.suites.fdb_v3.world import FUNCTIONS, FunctionCall
 from fdbcore.types import TICKS_PER_S
-from fdbcore.types.scorecard import Figure, Scale
+from fdbcore.types.scorecard import Figure, Measure
 
 _DECIMALS: Final = {"": 3, "s": 2, "ms": 0}
 REGISTERED: Final = tomllib.loads(
@@ -31,9 +31,9 @@ REGISTERED: Final = tomllib.loads(
 )
 
 
-def scale_of(part: str, unit: str = "", compared: bool = False, **fields: Any) -> Scale:  # noqa: ANN401
+def scale_of(part: str, unit: str = "", compared: bool = False, **fields: Any) -> Measure:  # noqa: ANN401
     """The scale of a registered measure."""
-    return Scale(
+    return Measure(
         **fields,
         unit=unit,
         decimals=_DECIMALS[unit],
@@ -44,7 +44,7 @@ def scale_of(part: str, unit: str = "", compared: bool = False, **fields: Any) -
     )
 
 
-PUBLISHED: Final[Mapping[str, Scale]] = {
+PUBLISHED: Final[Mapping[str, Measure]] = {
     each["id"]: scale_of(group["part"], **{**each, "id": f"compat_{each['id']}"})
     for group in REGISTERED["published"]
     for each in group["measures"]
@@ -342,7 +342,7 @@ def published_values(log: SystemLog, gate: bool = False) -> dict[str, float | No
     return {name: None if value is None else float(value) for name, value in found.items()}
 
 
-def pooled_as_published(values: Sequence[float], scale: Scale) -> Figure:
+def pooled_as_published(values: Sequence[float], scale: Measure) -> Figure:
     """The mean over the recordings that have a measure; of latencies with the SD of a sample, 0 for one."""
     if not values:
         return Figure(None, n=0)

@@ -17,12 +17,12 @@ from fdbcore.suites.fdb_v3.calls import FailureClass, MadeCall, reviewed
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat import REGISTERED, AsrWord, SystemLog, scale_of, tool_selection_f1
 from fdbcore.types import TICK_MS, TICKS_PER_S, Span
-from fdbcore.types.scorecard import Scale
+from fdbcore.types.scorecard import Measure
 
 CORRECTION: Final = "SELF_CORRECTION"
 
 
-MEASURES: Final[Mapping[str, Scale]] = {
+MEASURES: Final[Mapping[str, Measure]] = {
     each["id"]: scale_of(group["part"], **each) for group in REGISTERED["ours"] for each in group["measures"]
 }
 """Our measures by their ids. Of those that are compared the first one is tested first, the others where it differs."""

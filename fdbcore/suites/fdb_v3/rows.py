@@ -32,7 +32,7 @@ from fdbcore.suites.fdb_v3.compat import (
 )
 from fdbcore.suites.fdb_v3.measures import COMPARED, MEASURES, figures
 from fdbcore.suites.fdb_v3.scenarios import LABELS, Difficulty, Disfluency, Domain, LabelKind, RecordedScenarioEntry
-from fdbcore.types.scorecard import Figure, Scale, ScoreRow
+from fdbcore.types.scorecard import Figure, Measure, ScoreRow
 
 CONDITION: Final = "published"
 
@@ -241,7 +241,7 @@ def scored_rows(cases: Sequence[MeasuredCase], label: LabelKind = "as_released")
         yield replace(row, note=note, counts=_counts(own, label))
 
 
-def _figure(items: Sequence[ScoredItem], scale: Scale, has_interval: bool) -> Figure | None:
+def _figure(items: Sequence[ScoredItem], scale: Measure, has_interval: bool) -> Figure | None:
     """A figure over all items, or those of a slice: then only what is compared `has_interval`."""
     if scale.id in MEASURES:
         return figure_of_values(items, scale, has_interval)

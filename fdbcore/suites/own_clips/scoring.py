@@ -27,7 +27,7 @@ from fdbcore.analysis import (
     summarise,
 )
 from fdbcore.errors import InputError
-from fdbcore.measures import MEASURES, Measure, Quantity, headlines
+from fdbcore.measures import MEASURES, Quantity, headlines
 from fdbcore.measures.labelled import MEASURES as LABELLED
 from fdbcore.protocols import CLEAN
 from fdbcore.recording import is_planned, read_plan
@@ -35,7 +35,7 @@ from fdbcore.report import counted, headline, in_words, scaled, shown_unit, verd
 from fdbcore.results import PooledWith, ProblemEntry, Scores, problem_entries, scorecard
 from fdbcore.suites.own_clips.users import NAME, OF_A_RUN
 from fdbcore.types import Problem, TurnSettings
-from fdbcore.types.scorecard import Difference, Figure, Pooling, Scale, Scorecard, Scored, ScoredCase, ScoreRow
+from fdbcore.types.scorecard import Difference, Figure, Measure, Scorecard, Scored, ScoredCase, ScoreRow
 
 LEAST_SLICES: Final = 2
 SCHEMA: Final = "fdbcore.clips/2"
@@ -192,9 +192,6 @@ def _item(call: Call, quantities: Mapping[str, Quantity]) -> ClipsItem:
     )
 
 
-_DIRECTIONS: Final[Mapping[str | None, Literal[-1, 0, 1]]] = {"more": 1, "less": -1, None: 0}
-
-
 def card(document: Mapping[str, Any]) -> Scorecard:
     """The scorecard of a document. A condition is a line; a subset is a value of a column of the table of labels."""
     # Shares first: they rank calls, and one without an answer is worse than one with a slow answer.
@@ -233,27 +230,19 @@ def _label(name: str) -> str:
     return MEASURES[name].headline or MEASURES[name].label
 
 
-def _scale(name: str) -> Scale:
+def _scale(name: str) -> Measure:
     measure = MEASURES[name]
     is_share = measure.unit == "share"
-    return Scale(
+    return Measure(
         name,
         _label(name),
-        _DIRECTIONS[measure.better],
+        measure.direction,
         shown_unit(measure.shown_in),
         1 if is_share else 2,
-        main=name in headlines() and measure.better is not None,
+        main=measure.compared and measure.direction != 0,
         bounds=(0.0, 100.0) if is_share and measure.quantity == "share" else None,
-        pools=_pools(measure),
+        pools="share" if is_share and measure.pools == "rate" else measure.pools,
     )
-
-
-def _pools(measure: Measure) -> Pooling:
-    if measure.quantity == "values":
-        return "median"
-    if measure.quantity == "ratio":
-        return "share" if measure.unit == "share" else "rate"
-    return measure.quantity
 
 
 def _cases(document: Mapping[str, Any]) -> Iterator[ScoredCase]:

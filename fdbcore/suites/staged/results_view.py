@@ -42,13 +42,13 @@ from fdbcore.suites.staged.document import (
     difference_text,
 )
 from fdbcore.suites.staged.rows import COMPARED, EVENTS_MEAN, FAMILIES_MEAN, JUDGED, LABELS
-from fdbcore.types.scorecard import NO_FIGURE, Passes, PassesOfK, Scale, Scorecard, ScoreRow
+from fdbcore.types.scorecard import NO_FIGURE, Measure, Passes, PassesOfK, Scorecard, ScoreRow
 
 MEANS: Final = {
     FAMILIES_MEAN: "each family that has the score counts the same",
     EVENTS_MEAN: "each event counts the same",
 }
-_SHARE = Scale("", "", decimals=2)
+_SHARE = Measure("", "", decimals=2)
 
 
 def details(document: StagedDocument, found: Scorecard, width: int) -> list[list[str]]:
@@ -125,7 +125,7 @@ def _beside_published(found: Scorecard, width: int) -> Iterator[str]:
         yield from filter(None, cells_table([["", *families], *cells], width))
 
 
-def _figure_text(rows: Sequence[ScoreRow], family: str, scale: Scale) -> str:
+def _figure_text(rows: Sequence[ScoreRow], family: str, scale: Measure) -> str:
     """The figure of a family, with its interval if it has one."""
     figure = next((row.figure(scale) for row in rows if row.subset == family), NO_FIGURE)
     text = number_text(figure.value, scale)

@@ -27,21 +27,19 @@ from fdbcore.suites.staged.replies import UNKNOWN
 from fdbcore.suites.staged.scenarios import MARKS
 from fdbcore.suites.staged.users import BOTH
 from fdbcore.types import TurnSettings
-from fdbcore.types.scorecard import DETECTABLE, Difference, Figure, Passes, Scale, ScoreRow
-
-_DIRECTIONS: Final[dict[str | None, Literal[-1, 0, 1]]] = {"more": 1, "less": -1, None: 0}
+from fdbcore.types.scorecard import DETECTABLE, Difference, Figure, Measure, Passes, ScoreRow
 
 
-def _catalogued(name: str, label: str = "", part: str = "") -> Scale:
+def _catalogued(name: str, label: str = "", part: str = "") -> Measure:
     """A measure that runs are compared by as a scale; one with a label is of what the examiner planted."""
     of = MEASURES[name]
     unit, decimals = {"share": ("", 2), "ms": ("ms", 0)}.get(of.unit, (shown_unit(of.shown_in), 1))
     planted: Literal[-1, 1] = 1 if name in (stop_share("interruption"), "b_selectivity") else -1
-    direction = planted if label else _DIRECTIONS[of.better]
-    return Scale(name, label or of.headline, direction, unit, decimals, part=part or of.group.title)
+    direction = planted if label else of.direction
+    return Measure(name, label or of.headline, direction, unit, decimals, part=part or of.group.title)
 
 
-def _with_chance(scales: Iterable[Scale]) -> Iterator[Scale]:
+def _with_chance(scales: Iterable[Measure]) -> Iterator[Measure]:
     """The scales, each followed by what a system that hears nothing has in it, where that is known."""
     beside = {name: scale for scale, name in BY_CHANCE.items()}
     for scale in scales:
@@ -50,28 +48,28 @@ def _with_chance(scales: Iterable[Scale]) -> Iterator[Scale]:
             yield replace(scale, id=beside[scale.id], label=f"{scale.label}, by chance", direction=0)
 
 
-def _compared(name: str, label: str, low: float, high: float) -> Scale:
+def _compared(name: str, label: str, low: float, high: float) -> Measure:
     """A measure that systems and pacings are compared by."""
-    return Scale(name, label, 1, decimals=2, main=True, bounds=(low, high), compared=True)
+    return Measure(name, label, 1, decimals=2, main=True, bounds=(low, high), compared=True)
 
 
 SCALES: Final = (
     _compared("turn_taking", "turn-taking", 1, 5),
     _compared("instruction_following", "instruction following", 1, 5),
     _compared("task_score", "task score", 1, 5),
-    Scale("turn_taking_worst", "turn-taking", 1, decimals=2, part="unscored at worst"),
-    Scale("instruction_following_worst", "instruction following", 1, decimals=2, part="unscored at worst"),
-    Scale("turn_taking_75_s", "turn-taking to 75 s", 1, decimals=2, part="first five bins"),
-    Scale("instruction_following_75_s", "instruction following to 75 s", 1, decimals=2, part="first five bins"),
+    Measure("turn_taking_worst", "turn-taking", 1, decimals=2, part="unscored at worst"),
+    Measure("instruction_following_worst", "instruction following", 1, decimals=2, part="unscored at worst"),
+    Measure("turn_taking_75_s", "turn-taking to 75 s", 1, decimals=2, part="first five bins"),
+    Measure("instruction_following_75_s", "instruction following to 75 s", 1, decimals=2, part="first five bins"),
     _compared("goals_met", "goals met", 0, 1),
     _compared("timing", "timing score", 0, 1),
-    Scale("all_goals_met", "all goals met", 1, decimals=2, part="goals"),
-    Scale("wordings", "wordings a goal", -1, decimals=2, part="goals"),
-    Scale("probes", "probes a goal", -1, decimals=2, part="goals"),
-    Scale("goal_s", "time a goal", -1, "s", 1, part="goals"),
-    Scale("answer_ms", "answer time", -1, "ms", 0, part=answers.GROUP.title),
+    Measure("all_goals_met", "all goals met", 1, decimals=2, part="goals"),
+    Measure("wordings", "wordings a goal", -1, decimals=2, part="goals"),
+    Measure("probes", "probes a goal", -1, decimals=2, part="goals"),
+    Measure("goal_s", "time a goal", -1, "s", 1, part="goals"),
+    Measure("answer_ms", "answer time", -1, "ms", 0, part=answers.GROUP.title),
     *(_catalogued(name) for name in TIMING if MEASURES[name].group is answers.GROUP),
-    Scale("talked_over", "talked over", -1, decimals=2, part=overlaps.GROUP.title),
+    Measure("talked_over", "talked over", -1, decimals=2, part=overlaps.GROUP.title),
     *_with_chance(_catalogued(name) for name in TIMING if MEASURES[name].group is not answers.GROUP),
     *_with_chance(_catalogued(name, label, "What the examiner planted") for name, label in PLANTED.items()),
 )
@@ -247,7 +245,7 @@ def _row(part: Group, family: str) -> ScoreRow:
     return ScoreRow(part.condition, "system", part.system, n, measures, note, family, counts)
 
 
-def _figures(part: Group, scales: Sequence[Scale] = SCALES) -> dict[str, Figure]:
+def _figures(part: Group, scales: Sequence[Measure] = SCALES) -> dict[str, Figure]:
     items = part.items
     found = {scale.id: figure_of_ids(items, scale) for scale in scales}
     return {name: figure for name, figure in found.items() if figure is not None}

@@ -14,8 +14,8 @@ from fakes.planted_speech import find
 from fakes.voice_agent import Quirks
 from fakes.worlds import Shop
 from helpers.live_calls import DONE, held, of_kind, said, speaks
-from helpers.vendor_conformance import KEYED
 from helpers.settings_table import listed
+from helpers.vendor_conformance import KEYED
 
 from fdbcore.cli.main import main
 from fdbcore.endpoints.vendors.json_keys import AUDIO, OPTION, RULES, TICKET, TOP

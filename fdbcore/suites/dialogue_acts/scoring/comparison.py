@@ -28,21 +28,23 @@ from fdbcore.stats import (
 from fdbcore.suites.dialogue_acts.models.annotate import AnnotatedWith
 from fdbcore.suites.dialogue_acts.records import ROUNDING
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, Floats, SystemScores, condition_of, item_means
-from fdbcore.types.scorecard import Difference, Figure, Interval, Scale, ScoreRow, scaled_interval
+from fdbcore.types.scorecard import Difference, Figure, Interval, Measure, ScoreRow, scaled_interval
 
 SCALES: Final = (
-    Scale("wed", "WED", -1, main=True, compared=True),
-    Scale("insertion", "missing", -1, part="parts of WED", adds_to="wed"),
-    Scale("deletion", "redundant", -1, part="parts of WED", adds_to="wed"),
-    Scale("substitution", "swapped", -1, part="parts of WED", adds_to="wed"),
-    Scale("wlcs", "WLCS", 1, main=True, compared=True),
-    Scale("recall", "recall", 1, part="ours"),
-    Scale("f1", "F1", 1, part="ours", compared=True),
-    Scale("uniform_wed", "WED", -1, part="uniform"),
-    Scale("uniform_wlcs", "WLCS", 1, part="uniform"),
+    Measure("wed", "WED", -1, main=True, compared=True),
+    Measure("insertion", "missing", -1, part="parts of WED", adds_to="wed"),
+    Measure("deletion", "redundant", -1, part="parts of WED", adds_to="wed"),
+    Measure("substitution", "swapped", -1, part="parts of WED", adds_to="wed"),
+    Measure("wlcs", "WLCS", 1, main=True, compared=True),
+    Measure("recall", "recall", 1, part="ours"),
+    Measure("f1", "F1", 1, part="ours", compared=True),
+    Measure("uniform_wed", "WED", -1, part="uniform"),
+    Measure("uniform_wlcs", "WLCS", 1, part="uniform"),
 )
 """Holm's family is all comparisons of a document."""
-CONTENT: Final = Scale("content", "content right", 1, "%", 1, main=True, bounds=(0, 100), pools="share", compared=True)
+CONTENT: Final = Measure(
+    "content", "content right", 1, "%", 1, main=True, bounds=(0, 100), pools="share", compared=True
+)
 """What a judge says, if one was asked: 100 for a reply whose content is right, 0 for one whose content is not."""
 COMPARED: Final = [scale.id for scale in SCALES if scale.compared]
 

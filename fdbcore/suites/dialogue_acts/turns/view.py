@@ -27,7 +27,7 @@ from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, Turn
 from fdbcore.suites.dialogue_acts.turns.tables import NO_REPLY
 from fdbcore.types import Problem, clock_text
-from fdbcore.types.scorecard import NO_FIGURE, Scale, Scorecard, ScoreRow
+from fdbcore.types.scorecard import NO_FIGURE, Measure, Scorecard, ScoreRow
 
 FOLLOWS: Final = "What B says next after an act of A, % of what it says"
 QUARTERS: Final = "Acts by quarter of the call, % of what is said"
@@ -55,7 +55,7 @@ def card(document: ActsDocument) -> Scorecard:
     n_turns = sum(len(call.turns) for call in turns["calls"])
     return Scorecard(
         "Which dialogue acts do the turns have?",
-        [Scale(act["name"], act["name"], unit="%", decimals=1, bounds=(0, 100)) for act in document.tag_set["acts"]],
+        [Measure(act["name"], act["name"], unit="%", decimals=1, bounds=(0, 100)) for act in document.tag_set["acts"]],
         {row.condition: f"{row.condition}, share of each act" for row in turns["shares"]},
         turns["shares"],
         warnings=document.warnings,
