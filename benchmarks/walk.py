@@ -73,11 +73,14 @@ def member(owner: Code, name: str) -> Code | None:
     return next((found for base in bases if base and (found := member(base, name))), None)
 
 
+def _named(code: Code) -> list[ast.arg]:
+    return [*code.node.args.args, *code.node.args.kwonlyargs]
+
+
 def walk(code: Code, data: set[str] | None, seen: dict[Any, str]) -> None:
     """Walk one function. data: the names of what is followed; None: all. seen: the functions, and their modules."""
     seen[code.node] = code.module
-    parameters = code.node.args.args + code.node.args.kwonlyargs
-    kinds = {one.arg: class_named(code.module, one.annotation) for one in parameters} | {"self": code.owner}
+    kinds = {one.arg: class_named(code.module, one.annotation) for one in _named(code)} | {"self": code.owner}
 
     def kind(node: Any) -> Code | None:
         """The module, class or function that an expression is, or the class of its value."""
@@ -126,11 +129,13 @@ def height(room: str) -> int:
     return len(TREES) if "all others" in named else max((height(one) + 1 for one in named), default=0)
 
 
-def main(module: str, function: str, *parameter: str) -> None:
+def main(start: str) -> None:
     seen: dict[Any, str] = {}
-    if (start := look(module, function)) is None:
-        raise SystemExit(f"{module}:{function}: expected a function of fdbcore, got none")
-    walk(start, {*parameter} or None, seen)
+    module, function, parameter = [*start.split(":"), "", ""][:3]
+    code = look(module, function)
+    if code is None or not isinstance(code.node, FUNCTION) or parameter not in ("", *(one.arg for one in _named(code))):
+        raise SystemExit(f"{start!r}: expected MODULE:FUNCTION or MODULE:FUNCTION:PARAMETER of fdbcore")
+    walk(code, {parameter} if parameter else None, seen)
     entered, climbs, last = Counter[str](), 0, len(TREES)
     for module, functions in groupby(seen, key=lambda one: seen[one].removesuffix(".__init__")):
         climbs += (is_climb := last < (last := height(module.split(".")[1])))
@@ -142,4 +147,4 @@ def main(module: str, function: str, *parameter: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1].split(":"))
+    main(" ".join(sys.argv[1:]))

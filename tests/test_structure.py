@@ -188,6 +188,16 @@ def test_every_module_can_be_imported_on_its_own() -> None:
 
 
 @CHECKOUT
+def test_a_replay_of_a_file_seldom_climbs_to_a_higher_package_again() -> None:
+    walk = [sys.executable, "-m", "benchmarks.walk", "fdbcore.cli.replay:_replay_alone:session"]
+    told = subprocess.run(walk, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    stays = [line for line in told if line[2:].startswith("fdbcore.")]
+    assert any("fdbcore.runs.amend keep_log" in line for line in stays), "it came to the end"
+    assert sum(line.startswith("^") for line in stays) <= 6
+    assert max(Counter(line.split()[0 if line[0] == " " else 1] for line in stays).values()) <= 3
+
+
+@CHECKOUT
 def test_every_package_ships() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     folders = {path.parent.relative_to(ROOT) for path in (ROOT / "fdbcore").rglob("__init__.py")}

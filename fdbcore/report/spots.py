@@ -102,7 +102,8 @@ class Spots:
 
     def _of(self, name: str) -> dict[str, Any]:
         """The figures of a measure; None where one is not known, or says nothing of so few items."""
-        summary, measure = self._measures[name], MEASURES[name]
+        summary: Any = self._measures[name]
+        measure = MEASURES[name]
         n, count, chance = summary["n"], summary.get("count"), summary.get("by_chance")
         keys = ("median", "p90", "p95", "max", "mean")
         shown = {key: amount(value, measure.shown_in) for key in keys if (value := summary.get(key)) is not None}

@@ -48,7 +48,7 @@ def filled(text: str, columns: int, indent: str = "") -> str:
 def labelled(lines: Iterable[tuple[str, str]], columns: int) -> list[str]:
     """Texts, each with its label before it, wrapped beside the labels for a terminal with this many columns."""
     indent = " " * LABEL_COLUMNS
-    return [filled(f"{label:<{LABEL_COLUMNS}}{text}", columns, indent) for label, text in lines]
+    return [filled(f"{label:<{LABEL_COLUMNS - 1}} {text}", columns, indent) for label, text in lines]
 
 
 def shortened(text: str, width: int) -> str:
