@@ -15,7 +15,7 @@ from fdbcore.runs.calls_at_once import calls_at_once, hold_at_once
 from fdbcore.session.converse import MAX_MISSED_SHARE
 
 if TYPE_CHECKING:
-    from fdbcore.types.timing_types import HeldAtOnce
+    from fdbcore.types.timing import HeldAtOnce
 
 MINUTES = float(os.environ.get("FDBCORE_CAPACITY_MINUTES", "10"))
 HEADER = ("", "calls", "ticks", "late", "missed", "missed %", "packets p99 ms late")

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.harness import machine, print_table
 
 if TYPE_CHECKING:
-    from fdbcore.types.timing_types import HeldAtOnce
+    from fdbcore.types.timing import HeldAtOnce
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 ENVIRONMENTS: Final = ROOT / "build" / "pythons"

@@ -11,7 +11,7 @@ import click
 from fdbcore.errors import SettingsError
 
 if TYPE_CHECKING:
-    from fdbcore.types.timing_types import CallsAtOnce, HeldAtOnce
+    from fdbcore.types.timing import CallsAtOnce, HeldAtOnce
 
 AUTO = "auto"
 

@@ -22,9 +22,9 @@ from .options import DONE, FAILED
 
 if TYPE_CHECKING:
     from fdbcore.protocols import Endpoint
-    from fdbcore.recording.run_types import TimingSelftest
-    from fdbcore.report.call.document_types import CheckedModel, CheckedSession, Checkup, Document, Probe
-    from fdbcore.types.timing_types import CallsAtOnce
+    from fdbcore.report.call.document import Document
+    from fdbcore.report.checkup import CheckedModel, CheckedSession, Checkup, Probe
+    from fdbcore.types.timing import CallsAtOnce, TimingSelftest
 
 
 @click.command(short_help="Check audio files, systems, and the timing of this machine.")

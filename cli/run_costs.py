@@ -15,7 +15,7 @@ from fdbcore import clock
 from fdbcore.errors import SettingsError
 
 if TYPE_CHECKING:
-    from fdbcore.recording.run_types import RunCosts, SystemCosts
+    from fdbcore.measures.costs import RunCosts, SystemCosts
     from fdbcore.runs.folder import RunFolder
     from fdbcore.runs.plan import Case, RunPlan
 

@@ -18,7 +18,7 @@ from fdbcore.errors import InputError
 from fdbcore.types import TICK_NS
 
 if TYPE_CHECKING:
-    from fdbcore.types.timing_types import MachineLoad, Priority, TimingCertificate
+    from fdbcore.types.timing import MachineLoad, Priority, TimingCertificate
 
 _CLOCK_TIME = re.compile(r"(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9}(?:\.\d*)?)", re.ASCII)
 _HARDWARE_CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")

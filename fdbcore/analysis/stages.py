@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fdbcore.recording.marks import AgentLog, SplitAnswer, StageTimes
 from fdbcore.sources.mark_names import EVENTS, plain
 from fdbcore.stats.bootstrap import quantile
 from fdbcore.types import TICK_MS
-
-if TYPE_CHECKING:
-    from fdbcore.recording.agent_log_types import AgentLog, SplitAnswer, StageTimes
 
 A_END: Final = "A's end"
 B_ONSET: Final = "B's onset"

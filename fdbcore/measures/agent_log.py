@@ -15,8 +15,8 @@ from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.log_clock import TOLERANCE_S, LogClock, first_of_bursts
 from fdbcore.measures.opportunities import fto, opportunities, turn_start
-from fdbcore.recording.agent_log_types import AgentLog, SplitAnswer
 from fdbcore.recording.files import MARKS_SCHEMA
+from fdbcore.recording.marks import AgentLog, SplitAnswer
 from fdbcore.sources.agent_logs import Mark
 from fdbcore.sources.mark_names import EVENTS, event_of, events_of
 from fdbcore.types import TICK_MS, Side, ticks_to_s

@@ -5,15 +5,51 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
-from typing import Annotated, TypedDict, cast
+from typing import Annotated, Literal, TypedDict, cast
 
 from msgspec import Meta
 
 from fdbcore.models.model_table import listed, listed_service, price_usd, prices_of, recipient
-from fdbcore.recording.meta_types import Count
 from fdbcore.recording.reader import Recording
 from fdbcore.types import SIDES, Side, other_side, ticks_to_s
+from fdbcore.types.units import Count
 from fdbcore.types.usage import USAGE, ModelUsage, Service
+
+
+class SystemCosts(TypedDict):
+    """How much there is to hold with a system."""
+
+    calls: Count
+    left: Count
+    audio_s: Annotated[float, Meta(description="of the calls left")]
+    wall_s: Annotated[float | None, Meta(description="of the calls left; null on a virtual clock")]
+    usd: Annotated[float | None, Meta(description="about what the calls left cost; null where a price is not known")]
+
+
+class RunCosts(TypedDict):
+    """How much a run has to hold. Fields may be added under the same version; a field is never given another
+    meaning."""
+
+    schema: Literal["fdbcore.costs/1"]
+    systems: Annotated[dict[str, SystemCosts], Meta(description="by name, and of all together: all")]
+    recipients: Annotated[list[str], Meta(description="what goes to whom, a line each; empty if nothing leaves")]
+    endings: Annotated[list[str], Meta(description="models that have gone or end soon, a line each")]
+
+
+class JudgingSpent(TypedDict):
+    """How often judges were asked, and what that took, whenever it was."""
+
+    repeats: Annotated[int, Meta(description="how often each question was asked; a mark is the median")]
+    requests: int
+    counts: Annotated[dict[str, float], Meta(description="what vendors counted, by unit")]
+    usd: Annotated[float, Meta(description="of the requests with a known price")]
+    unpriced: Annotated[int, Meta(description="requests without one")]
+    priced_on: Annotated[str | None, Meta(description="the day of the oldest list price")]
+    temperatures: Annotated[
+        list[float | None],
+        Meta(description="that requests were sent; null: the vendor's, also of a model that takes none"),
+    ]
+    stopped: Annotated[str | None, Meta(description="why not all was asked")]
 
 
 class HeldCost(TypedDict):

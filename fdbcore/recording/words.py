@@ -14,11 +14,11 @@ from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict, cast
 
 from msgspec import Meta
 
-from fdbcore.recording.files import WORDS, refuse_of_another, write_beside
+from fdbcore.recording.files import WORDS, OfActivity, refuse_of_another, write_beside
 from fdbcore.recording.form import kept_of_form
-from fdbcore.recording.meta_types import Count, OfActivity, Seconds
 from fdbcore.runtime.redaction import clean
 from fdbcore.types import Side
+from fdbcore.types.units import Count, Seconds
 from fdbcore.types.words import TimedWord, as_text
 
 WORDS_SCHEMA: Final = "fdbcore.words/1"

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.stages import B_ONSET, Stage, StageTable, split, stage_table
+from fdbcore.analysis.survey import Survey
+from fdbcore.recording.marks import AgentLog, SplitAnswer
 from fdbcore.report.format import ITEMS_FOR_P90, MACHINE_MS, NONE, amount, clock_text, counted
 from fdbcore.report.html.values import Cell, Links, Row
 from fdbcore.report.terminal import LABEL_COLUMNS, labelled, laid_out
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.corpus import Call
-    from fdbcore.analysis.survey import Survey
-    from fdbcore.recording.agent_log_types import AgentLog, SplitAnswer
 
 _WALL_CLOCK_S: Final = 1e9
 """Times above this count from 1970: it was in 2001."""

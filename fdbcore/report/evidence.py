@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fdbcore.measures.costs import HeldCost
+from fdbcore.recording.meta import Settings
 from fdbcore.report.format import clock_text, cost_text, vad_text
 from fdbcore.report.glossary import SETTINGS
 from fdbcore.report.html.values import Cell, Fact
 from fdbcore.types import SIDES, Side
-
-if TYPE_CHECKING:
-    from fdbcore.measures.costs import HeldCost
-    from fdbcore.recording.meta_types import Settings
 
 Evidence = Mapping[str, Sequence[Fact]]
 """Facts by the title of their part; "" for a part without a title."""

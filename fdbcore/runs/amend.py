@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from fdbcore.audio.wav import WavWriter
 from fdbcore.errors import AudioError, InputError
@@ -13,6 +13,7 @@ from fdbcore.measures.agent_log import laid, refuse_other_calls, refused
 from fdbcore.measures.log_clock import LogClock, find_clock
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import AUDIO, MARKS, META, file_sha256, write_beside, write_json
+from fdbcore.recording.marks import AgentLog
 from fdbcore.recording.places import located, with_places_from
 from fdbcore.recording.reader import Recording
 from fdbcore.runtime.whole_files import whole_file
@@ -21,10 +22,6 @@ from fdbcore.sources.names import real_path
 from fdbcore.sources.recorded import changed_source, is_playable, stereo_blocks
 from fdbcore.types import ticks_to_s
 from fdbcore.types.system_events import STAGE, SYSTEM_TURN
-
-if TYPE_CHECKING:
-    from fdbcore.recording.agent_log_types import AgentLog
-
 
 _STAGE_NAMES: Final = {"speech_started": "user started speaking", "speech_stopped": "user stopped speaking"}
 """What a vendor's detector found, in the words of agents' logs."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore._version import __version__
 from fdbcore.clock import utc_now
@@ -27,9 +27,7 @@ from fdbcore.runtime.cache_folder import cache_folder
 from fdbcore.runtime.executor import Workers
 from fdbcore.session.converse import MAX_MISSED_SHARE, LiveSettings
 from fdbcore.types import TICKS_PER_S, User
-
-if TYPE_CHECKING:
-    from fdbcore.types.timing_types import CallsAtOnce, HeldAtOnce, MeasuredMachine
+from fdbcore.types.timing import CallsAtOnce, HeldAtOnce, MeasuredMachine
 
 CALLS_AT_ONCE_SCHEMA: Final = "fdbcore.calls_at_once/1"
 PARTY: Final = "mirror"

@@ -9,7 +9,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from msgspec import to_builtins
@@ -44,6 +44,7 @@ from fdbcore.recording.files import (
 )
 from fdbcore.recording.labels import Label, given_labels, keep_labels
 from fdbcore.recording.left_out import heard_spans, kept_spans
+from fdbcore.recording.meta import AnnotatedSpan, KnownMeta, Settings
 from fdbcore.recording.others import is_ours
 from fdbcore.recording.places import located, with_places_from
 from fdbcore.recording.reader import Recording
@@ -60,12 +61,7 @@ from fdbcore.sources.recorded import open_recorded, settings_of
 from fdbcore.sources.sessions import SessionInput, session_inputs
 from fdbcore.sources.word_files import chunks_in
 from fdbcore.types import FRAME_SAMPLES, SIDES, Side, TurnSettings
-
-if TYPE_CHECKING:
-    from fdbcore.recording.meta_types import Settings
-    from fdbcore.recording.recorded_types import Annotation, KnownMeta
-    from fdbcore.types.timing_types import TimingCertificate
-
+from fdbcore.types.timing import TimingCertificate
 
 _PARTS: Final = frozenset(
     {META, EVENTS, AUDIO, REPORT, "derived", ACTIVITY, TURNS, SCORES, QUANTITIES, HEALTH, MARKS, LABELS}
@@ -272,7 +268,7 @@ def words_beside(session: SessionInput) -> dict[Side, dict[str, Any]]:
     return {side: {"source": str(path.resolve())} | _words_in(path) for side, path in session.words.items()}
 
 
-def annotations_beside(session: SessionInput) -> list[Annotation]:
+def annotations_beside(session: SessionInput) -> list[AnnotatedSpan]:
     """The annotations in a folder of Full-Duplex-Bench v1. InputError if they cannot be read."""
     return annotations_in(session.a.parent) if session.words else []
 

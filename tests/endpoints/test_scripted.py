@@ -24,7 +24,7 @@ from fdbcore.endpoints.examiner.scripted import ScriptedEndpoint
 from fdbcore.errors import InputError, MissingExtraError, SettingsError
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.protocols import Endpoint, Vad
-from fdbcore.recording.meta_types import Settings
+from fdbcore.recording.meta import Settings
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.registry import endpoint, speaker, transcriber

@@ -29,7 +29,7 @@ from fdbcore.runtime.executor import Workers
 from fdbcore.types import TICKS_PER_S
 
 if TYPE_CHECKING:
-    from fdbcore.types.timing_types import CallsAtOnce, HeldAtOnce
+    from fdbcore.types.timing import CallsAtOnce, HeldAtOnce
 
 CLIP = Path(__file__).parents[2] / "benchmarks" / "sample" / "sample.flac"
 

@@ -24,7 +24,7 @@ from fdbcore.runs.calls_at_once import calls_at_once, keep
 from fdbcore.runs.ray_cluster import RayCluster
 
 if TYPE_CHECKING:
-    from fdbcore.types.timing_types import HeldAtOnce
+    from fdbcore.types.timing import HeldAtOnce
 
 pytestmark = [
     pytest.mark.slow,

@@ -11,16 +11,14 @@ import math
 from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
 from fdbcore.measures.health.figures import ROOM_TAIL_MS
 from fdbcore.recording.form import converted
-from fdbcore.recording.meta_types import Count
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import SideFigures
+from fdbcore.recording.health import SideFigures
+from fdbcore.types.units import Count
 
 TABLE: Final = "measured_lines.json"
 MEASURED_KINDS: Final = {"music": "music", "reverberation": "room"}

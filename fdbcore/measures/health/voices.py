@@ -8,18 +8,16 @@ musical interval: only a wrong sample rate does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore._ext.fourier import RealFourier
-from fdbcore.measures.health.finding import Bools, HealthFinding, runs
+from fdbcore.measures.health.finding import Bools, health_finding, runs
 from fdbcore.measures.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
+from fdbcore.recording.health import HealthFinding, Severity
 from fdbcore.types import SIDES, TICKS_PER_S, Side, clock_text
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import Severity
 
 Doubles = npt.NDArray[np.float64]
 
@@ -177,7 +175,7 @@ def _exchanged(voices: Mapping[Side, SpokenUnits]) -> Iterator[HealthFinding]:
         )
         text = f"sides exchanged from {start} {f'to {until}' if until else 'on'}: each voice changes sides"
         means = "What is said there counts for the wrong side. Replay the parts alone, with --from, --to and --swap."
-        yield HealthFinding("exchanged", None, "bad", text, means, {"gain": float(gains[best])})
+        yield health_finding("exchanged", None, "bad", text, means, {"gain": float(gains[best])})
 
 
 def _along_directions(levels: Doubles, weights: Doubles) -> Doubles:
@@ -217,7 +215,7 @@ def _wrong_rates(voices: Mapping[Side, SpokenUnits]) -> Iterator[HealthFinding]:
             means = "A part was recorded or written at a wrong sample rate: its times are wrong by that ratio."
             if perhaps:
                 means += " Another voice may sound so, too."
-            yield HealthFinding(
+            yield health_finding(
                 "wrong_rate", side, severity, text, means, {"gain": gain, "twelfths": interval}, [(start, end)]
             )
 

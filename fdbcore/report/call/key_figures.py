@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from fdbcore.analysis.call_verdicts import CallVerdict
+from fdbcore.analysis.summaries import Measures
 from fdbcore.measures.answers import UNANSWERED
+from fdbcore.measures.findings import Finding
 from fdbcore.report.call.moment_lists import over_address
 from fdbcore.report.comparison import limits
 from fdbcore.report.format import ITEMS_FOR_P90, NONE, amount, by_chance, counted, long_onsets
@@ -14,14 +17,7 @@ from fdbcore.report.glossary import in_words
 from fdbcore.report.html.values import ALL, KeyFigure, Links
 from fdbcore.types import Side, TurnSettings, other_side
 
-if TYPE_CHECKING:
-    from fdbcore.analysis.call_verdicts import CallVerdict
-    from fdbcore.analysis.summary_types import Measures
-    from fdbcore.measures.findings import Finding
-
 NOTHING_TO_ANSWER: Final = "A never finished a turn, so there was nothing for B to answer."
-
-
 _Cell: TypeAlias = "Callable[[Measures, TurnSettings, Links], tuple[str, str | tuple[str, str], str]]"
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from fdbcore.analysis.cautions import cautions
 from fdbcore.analysis.line_effects import pooled_text
 from fdbcore.analysis.settings_differences import earlier
-from fdbcore.analysis.summary_types import Measures, Summary
+from fdbcore.analysis.summaries import Measures, Summary
 from fdbcore.analysis.survey import Survey
 from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.measures.measure import MomentKind

@@ -13,8 +13,8 @@ from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Transcriber
 from fdbcore.recording.files import REPLY
 from fdbcore.recording.form import one_call
+from fdbcore.recording.meta import Outcome, PlannedCase
 from fdbcore.recording.run import outcome_in, read_plan
-from fdbcore.recording.run_types import Outcome, PlannedCase
 from fdbcore.session.converse import has_declined, said_nothing
 from fdbcore.suites.dialogue_acts.records import LiveReply, Lost, Response, SaidApart
 from fdbcore.suites.dialogue_acts.sets import RECORDS, records_in

@@ -40,7 +40,7 @@ from fdbcore.suites.fdb_v1.samples import UserSample, Version, sample_of, task_o
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Clip, Material, Problem, Side, SideA, UserLabels
 
 if TYPE_CHECKING:
-    from fdbcore.recording.run_types import PlannedCase
+    from fdbcore.recording.meta import PlannedCase
 
 RECORDINGS: Final = "recordings"
 """Where in the results folder the recordings of released outputs are, a folder for each system."""

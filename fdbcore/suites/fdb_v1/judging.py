@@ -31,7 +31,7 @@ from fdbcore.types import Problem, Rubric, object_schema
 from fdbcore.types.scorecard import Figure
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import JudgingSpent
+    from fdbcore.measures.costs import JudgingSpent
 
 ANSWERS: Final[Mapping[str, Sequence[int | str]]] = {
     "rating": range(6),

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from fdbcore.analysis.sensitivity import activity_by
-from fdbcore.analysis.summary_types import JudgingSpent
 from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.measures import silero_track
 from fdbcore.measures.compat import Segment, segments, silero_segments
+from fdbcore.measures.costs import JudgingSpent
 from fdbcore.measures.echo_free import echo_free_activity
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols.suite import Show

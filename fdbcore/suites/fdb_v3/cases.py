@@ -17,8 +17,8 @@ from fdbcore.measures.tool_calls import HeldToolCall, tool_calls
 from fdbcore.protocols import CLEAN
 from fdbcore.recording.files import META, read_json
 from fdbcore.recording.form import one_call
-from fdbcore.recording.run import INVALID, outcome_in
-from fdbcore.recording.run_types import PlannedCase, PlannedRun
+from fdbcore.recording.meta import PlannedCase
+from fdbcore.recording.run import INVALID, PlannedRun, outcome_in
 from fdbcore.session.converse import said_nothing
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, logged_calls, user_end_s
 from fdbcore.suites.fdb_v3.judging.verdicts import V3Verdicts

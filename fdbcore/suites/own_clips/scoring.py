@@ -16,8 +16,7 @@ from fdbcore.analysis.facts import TOLD
 from fdbcore.analysis.groups import LINE, MOST_GROUPS, CallGroup
 from fdbcore.analysis.matching import FEWEST_ITEMS, group_differences, match_every_two
 from fdbcore.analysis.order import in_order
-from fdbcore.analysis.score import summarise
-from fdbcore.analysis.summary_types import Measures
+from fdbcore.analysis.summaries import Measures, summarise
 from fdbcore.errors import InputError
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.measures.labelled import MEASURES as LABELLED

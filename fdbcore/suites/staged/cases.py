@@ -34,7 +34,7 @@ from fdbcore.types import Problem
 from fdbcore.types.examiner_events import SPOKE_FIRST
 
 if TYPE_CHECKING:
-    from fdbcore.recording.run_types import Outcome, PlannedCase
+    from fdbcore.recording.meta import Outcome, PlannedCase
 
 TIMING: Final = (
     "answered_per_turn", "premature_per_turn", "no_response_per_turn", "b_stopped_within_2s_per_long_a_onset",

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fdbcore.analysis.summary_types import JudgingSpent
 from fdbcore.endpoints.examiner.brief import Brief
+from fdbcore.measures.costs import JudgingSpent
 from fdbcore.measures.dialogue import Spans
 from fdbcore.measures.heard_words import lines_of
 from fdbcore.measures.opportunities import fto, opportunities, turn_start

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple, Self
 import numpy as np
 from msgspec import Meta
 
-from fdbcore.analysis.summary_types import JudgingSpent
+from fdbcore.measures.costs import JudgingSpent
 from fdbcore.results.comparing import cluster_units, detectable
 from fdbcore.results.document import PooledWith
 from fdbcore.stats.bootstrap import Estimate, bootstrap_columns

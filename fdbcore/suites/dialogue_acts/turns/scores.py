@@ -19,7 +19,8 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import structs, to_builtins
 
-from fdbcore.analysis.score import read_quantities, summarise
+from fdbcore.analysis.score import read_quantities
+from fdbcore.analysis.summaries import summarise
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.runtime.numbers import number_of

@@ -13,7 +13,7 @@ from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta
 
-from fdbcore.analysis.summary_types import JudgingSpent
+from fdbcore.measures.costs import JudgingSpent
 from fdbcore.runs.asking import (
     JUDGED,
     Desk,
@@ -94,7 +94,7 @@ def judge_cases(
     return JudgedCases(problems, list(_warnings(cases)), judging, [asked.told])
 
 
-class PlannedCase(NamedTuple):
+class CaseQuestions(NamedTuple):
     """What one judge is asked about one case: each question so many times as there are repeats.
 
     questions: by what is judged, see `_questions`. number: of the case.
@@ -106,13 +106,13 @@ class PlannedCase(NamedTuple):
     requests: Sequence[JudgeRequest]
 
 
-def plan_of(cases: Sequence[V3Case], options: JudgeOptions, kept_file: Path) -> list[PlannedCase]:
+def plan_of(cases: Sequence[V3Case], options: JudgeOptions, kept_file: Path) -> list[CaseQuestions]:
     """All that judges are to be asked; the first judge comes first, so that it is whole if the desk stops."""
     files = [kept_file if case.path is None or case.world is None else case.path / JUDGED for case in cases]
     places = {file: KeptAnswers(file) for file in files}
     questions = [_questions(case) for case in cases]
     return [
-        PlannedCase(
+        CaseQuestions(
             judge.name,
             number,
             own,

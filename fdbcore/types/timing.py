@@ -1,7 +1,4 @@
-"""The types of a timing certificate, as JSON values.
-
-They are for type checkers and the schemas, and the forms by which the files of a run are checked as they are read.
-"""
+"""Whether a session kept time, as the clock, the transports of the sides and the self-test say it, in JSON values."""
 
 from __future__ import annotations
 
@@ -10,6 +7,28 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 from msgspec import Meta
 
 from fdbcore.types import Side
+
+
+class TimingSelftest(TypedDict):
+    """What the harness itself adds, and whether that is what it states; without figures where it cannot be measured.
+    Fields may be added under the same version; a field is never given another meaning."""
+
+    schema: Literal["fdbcore.selftest/1"]
+    created: Annotated[str, Meta(description="UTC, ISO 8601")]
+    passed: Annotated[bool | None, Meta(description="null where it could not be done")]
+    why_not: NotRequired[str]
+    transport: NotRequired[str]
+    clicks: NotRequired[Annotated[int, Meta(description="that were sent")]]
+    returned: NotRequired[int]
+    delay_ms: NotRequired[Annotated[float, Meta(description="after which clicks came back: the median")]]
+    jitter_ms: NotRequired[Annotated[float, Meta(description="the largest delay less the smallest")]]
+    drift_ppm: NotRequired[float]
+    stated_ms: NotRequired[Annotated[float, Meta(description="the delay that the harness states: the median")]]
+    error_ms: NotRequired[Annotated[float, Meta(description="by how much clicks came later than stated: the median")]]
+    wire: NotRequired[Annotated[LatenessSummary, Meta(description="how late packets left")]]
+    missed: NotRequired[Annotated[int, Meta(description="ticks")]]
+    priority: NotRequired[Priority | None]
+    broke: NotRequired[Annotated[list[str], Meta(description="what did not hold")]]
 
 
 class LatenessSummary(TypedDict):

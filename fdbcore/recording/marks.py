@@ -1,7 +1,4 @@
-"""The types of an agent's log on the timeline of a recording, as JSON values.
-
-They are for type checkers and the schemas, and the forms by which the files of a run are checked as they are read.
-"""
+"""An agent's own log on the timeline of a recording, as marks.json keeps it, and how it is read."""
 
 from __future__ import annotations
 
@@ -9,7 +6,8 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.recording.meta_types import Count, OfActivity, Seconds
+from fdbcore.recording.files import OfActivity
+from fdbcore.types.units import Count, Seconds
 
 Place: TypeAlias = Literal["starts of B's turns", "ends of B's turns", "starts of A's turns", "ends of A's turns"]
 
