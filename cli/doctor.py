@@ -66,9 +66,11 @@ def doctor(subjects: tuple[str, ...], calls: bool, vad: str, as_json: bool) -> N
         all_well = all_well and all(model["whole"] for model in models.values())
     if calls:
         checkup["calls"] = measured = _calls_at_once(show=not as_json)
-        all_well = all_well and measured["most"] > 0
+        all_well = all_well and measured.most > 0
     if as_json:
-        click.echo(json.dumps(checkup, ensure_ascii=False))
+        from msgspec import to_builtins
+
+        click.echo(json.dumps(to_builtins(checkup), ensure_ascii=False))
     sys.exit(DONE if all_fit and all_well else FAILED)
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from fdbcore.errors import InputError, nearest
-from fdbcore.runtime.toml_values import toml_values
-from fdbcore.runtime.whole_files import read_whole
+from fdbcore.runtime.toml_values import read_toml
 from fdbcore.stats.bootstrap import ITEMS_BEYOND, LEVEL, Quantile, Statistic, mean
 
 CannotTell: TypeAlias = Literal["pass", "fail", "error"]
@@ -108,13 +107,7 @@ def read_gates(path: Path) -> Gates:
     Raises InputError, which names the file, the gate and what was expected.
     """
     file = files("fdbcore.analysis") / "data" / "defaults.toml" if str(path) == DEFAULTS else path
-    try:
-        content = toml_values(read_whole(file).decode())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    except ValueError as error:
-        raise InputError(f"{path}: expected TOML: {error}") from error
-    return gates_of(content, str(path))
+    return gates_of(read_toml(file, InputError).values, str(path))
 
 
 def gates_of(content: Mapping[str, Any], path: str) -> Gates:

@@ -53,16 +53,10 @@ class Stage:
         """The 90th percentile; None without answers."""
         return quantile(self.values_ms, 0.9)
 
-    def to_json(self) -> StageTimes:
-        """Its figures as JSON values."""
-        return {
-            "start": self.start,
-            "end": self.end,
-            "median_ms": self.median_ms,
-            "p90_ms": self.p90_ms,
-            "n": len(self.values_ms),
-            "missing": self.missing,
-        }
+    @property
+    def times(self) -> StageTimes:
+        """Its figures."""
+        return StageTimes(self.start, self.end, self.median_ms, self.p90_ms, len(self.values_ms), self.missing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, Required, TypedDict
 
 from msgspec import Meta
 
 
-class SourceFile(TypedDict):
+class SourceFile(TypedDict, total=False):
     """A file that was read."""
 
-    path: Annotated[str, Meta(description="in a recording from its folder")]
-    sha256: NotRequired[str]
-    bytes: NotRequired[int]
-    modified_ns: NotRequired[Annotated[int, Meta(description="since 1970")]]
-    container: NotRequired[str]
-    codec: NotRequired[str]
-    rate_hz: NotRequired[int]
-    channels: NotRequired[int]
-    bit_depth: NotRequired[int | None]
-    samples: NotRequired[Annotated[int, Meta(description="at rate_hz")]]
-    notes: NotRequired[Annotated[list[str], Meta(description="what is odd about it")]]
-    damage: NotRequired[Annotated[str | None, Meta(description="what is missing of it")]]
-    playable_in_browser: NotRequired[Annotated[bool, Meta(description="with the same timing")]]
-    channel: NotRequired[Annotated[str, Meta(description="that a clip plays")]]
+    path: Required[Annotated[str, Meta(description="in a recording from its folder")]]
+    sha256: str
+    bytes: int
+    modified_ns: Annotated[int, Meta(description="since 1970")]
+    container: str
+    codec: str
+    rate_hz: int
+    channels: int
+    bit_depth: int | None
+    samples: Annotated[int, Meta(description="at rate_hz")]
+    notes: Annotated[list[str], Meta(description="what is odd about it")]
+    damage: Annotated[str | None, Meta(description="what is missing of it")]
+    playable_in_browser: Annotated[bool, Meta(description="with the same timing")]
+    channel: Annotated[str, Meta(description="that a clip plays")]
 
 
 def content_hash(path: Path) -> str:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Annotated, Literal, TypedDict, cast
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from fdbcore.models.model_table import listed, listed_service, price_usd, prices_of, recipient
 from fdbcore.recording.reader import Recording
@@ -16,7 +16,7 @@ from fdbcore.types.units import Count
 from fdbcore.types.usage import USAGE, ModelUsage, Service
 
 
-class SystemCosts(TypedDict):
+class SystemCosts(Struct, frozen=True):
     """How much there is to hold with a system."""
 
     calls: Count
@@ -26,7 +26,7 @@ class SystemCosts(TypedDict):
     usd: Annotated[float | None, Meta(description="about what the calls left cost; null where a price is not known")]
 
 
-class RunCosts(TypedDict):
+class RunCosts(Struct, frozen=True):
     """How much a run has to hold. Fields may be added under the same version; a field is never given another
     meaning."""
 

@@ -221,13 +221,12 @@ class PlannedCase(TypedDict):
 
 def left_out_of(meta: RecordingMeta) -> list[LeftOut]:
     """What a meta.json says was left out, by time."""
-    found: list[LeftOut] = converted(meta.get("left_out", []), list[LeftOut])
-    return found
+    return converted(meta.get("left_out", []), list[LeftOut])
 
 
 def read_meta(path: Path) -> RecordingMeta:
     """What the meta.json at `path` says. RecordingError if it cannot be read, or no recording can be so."""
-    meta: RecordingMeta = read_of_schema(path, RECORDING_SCHEMA, RecordingMeta)
+    meta = read_of_schema(path, RECORDING_SCHEMA, RecordingMeta)
     if (n_ticks := meta.get("n_ticks", 0)) > MOST_TICKS:
         raise damaged(path, f"expected at most {MOST_TICKS} ticks, which are a week, got {n_ticks}")
     try:

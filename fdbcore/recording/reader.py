@@ -187,7 +187,7 @@ class Recording:
         path = self.path / TURNS
         if not path.is_file():
             raise self._unfinished()
-        events = cast("list[TurnEvent]", read_of_form(path, _Turns)["events"])
+        events = read_of_form(path, _Turns)["events"]
         for event in events:
             # A window for an answer that is still open may end beyond the recording; the event is censored then.
             end_tick = event.start_tick if event.end_tick is None or event.censored else event.end_tick
@@ -310,7 +310,7 @@ class Recording:
         path = self.path / DERIVED / f"{side}.json"
         if not path.is_file():
             return None
-        found = cast("Mapping[str, Any]", of_form(path, read_json(path), GivenWords))
+        found = of_form(path, read_json(path), GivenWords)
         refuse_of_another(self.path, f"{DERIVED}/{side}.json", found)
         return found
 

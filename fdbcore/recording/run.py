@@ -143,7 +143,7 @@ def is_run(path: Path) -> bool:
 
 def read_corpus(path: Path) -> Corpus:
     """The corpus.json of a run of `replay`. RecordingError if it cannot be read or is of another form."""
-    corpus: Corpus = read_of_schema(path / CORPUS, CORPUS_SCHEMA, Corpus)
+    corpus = read_of_schema(path / CORPUS, CORPUS_SCHEMA, Corpus)
     _check_names(path / CORPUS, [call["name"] for call in corpus["calls"]])
     return corpus
 
@@ -340,6 +340,6 @@ def read_plan(path: Path) -> PlannedRun:
 
     RecordingError if it cannot be read or is of another form.
     """
-    run: PlannedRun = read_of_schema(path / RUN, RUN_SCHEMA, PlannedRun)
+    run = read_of_schema(path / RUN, RUN_SCHEMA, PlannedRun)
     _check_names(path / RUN, [case["name"] for case in run["cases"]])
     return run

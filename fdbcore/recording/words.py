@@ -159,7 +159,7 @@ def hashed_audio(path: Path, side: Side, state: Mapping[str, Any]) -> str | None
 
 def _read(path: Path, side: Side) -> SideWords | None:
     """The stored words of a side; None if there are none, or of another schema. RecordingError if they are damaged."""
-    found = cast("SideWords | None", kept_of_form(path / WORDS[side], WORDS_SCHEMA, SideWords))
+    found = kept_of_form(path / WORDS[side], WORDS_SCHEMA, SideWords)
     refuse_of_another(path, WORDS[side], cast("Mapping[str, object]", found or {}))
     return found
 

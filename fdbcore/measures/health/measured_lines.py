@@ -137,5 +137,5 @@ class VadTable(Struct, frozen=True):
 def measured_lines() -> Mapping[str, VadTable]:
     """The table that ships, by the name of the detector."""
     content = json.loads((files("fdbcore.measures.health") / "data" / TABLE).read_text(encoding="utf-8"))
-    tables: dict[str, VadTable] = converted(content["detectors"], dict[str, VadTable])
+    tables = converted(content["detectors"], dict[str, VadTable])
     return tables

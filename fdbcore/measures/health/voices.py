@@ -81,7 +81,7 @@ def checks(voices: Mapping[Side, SpokenUnits]) -> Iterator[HealthFinding]:
     findings, a sure jump counts, else the exchange.
     """
     jumps = list(_wrong_rates(voices))
-    is_sure = any(jump.severity == "bad" for jump in jumps) and not _are_opposite(jumps)
+    is_sure = any(jump["severity"] == "bad" for jump in jumps) and not _are_opposite(jumps)
     yield from jumps if is_sure else list(_exchanged(voices)) or jumps
 
 
@@ -90,9 +90,9 @@ def _are_opposite(jumps: Sequence[HealthFinding]) -> bool:
     if len(jumps) < len(SIDES):
         return False
     a, b = jumps
-    (a_start, a_end), (b_start, b_end) = a.spans[0], b.spans[0]
+    (a_start, a_end), (b_start, b_end) = a["spans"][0], b["spans"][0]
     together = min(a_end, b_end) > max(a_start, b_start)
-    return a.figures["twelfths"] == b.figures["twelfths"] * (-1 if together else 1)
+    return a["figures"]["twelfths"] == b["figures"]["twelfths"] * (-1 if together else 1)
 
 
 def units_of(heard: SideAudio, speech: Bools) -> SpokenUnits:

@@ -251,7 +251,7 @@ def _marks(recording: Recording) -> AgentLog | None:
     if log is None:
         return None
     table = stage_table([log])
-    return {**log, "stages": [stage.to_json() for stage in table.stages] if table else []}
+    return {**log, "stages": to_builtins([stage.times for stage in table.stages] if table else [])}
 
 
 def _labels(recording: Recording) -> CountedLabels | None:

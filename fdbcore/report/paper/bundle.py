@@ -33,7 +33,7 @@ LONG_DIFFERENCE_COLUMNS: Final = (
     *(name + side for side in ("_a", "_b") for name in ("group", "value", "n", "count", "clusters", "calls")),
     *("difference", "low", "high", "p", "p_holm", "detectable", "unit", "reason"),
 )
-DIFFERENCE_COLUMNS: Final = ("RunComparison", "Measure", "a", "b", "a - b", "95 % CI", "p (Holm)", "Detectable")
+DIFFERENCE_COLUMNS: Final = ("Comparison", "Measure", "a", "b", "a - b", "95 % CI", "p (Holm)", "Detectable")
 PEOPLE: Final = "A after B, same calls"
 
 _SPAN: Final = re.compile(

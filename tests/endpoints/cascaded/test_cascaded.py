@@ -308,7 +308,7 @@ def test_what_a_limit_cuts_off_is_not_said(text: str, most_tokens: int, said: li
     [
         ('asr = "openai:whisper-1"\nllm = "openai:x"', "expected tts, the address of one; found none"),
         ("pause = 3", "expected settings of asr, llm"),
-        ("asr = ", "expected settings as TOML"),
+        ("asr = ", "expected TOML: "),
         ('asr = "x"\nllm = "openai:x"\ntts = "hibari"', "asr: expected one of"),
         ('asr = "openai:x"\nllm = "y"\ntts = "hibari"', "llm: expected one of"),
     ],

@@ -221,7 +221,7 @@ def test_packaged_tables_can_be_used_as_files() -> None:
         ('default = "open_ai"', 'default = "openai"', "settings: think_provider: expected one of open_ai, anthropic"),
         ("instructions = {meaning", "base_url = {meaning", "settings: expected names of letters, other than base_url"),
         ("result = '{", "outcome = '{", "send.outcome: expected {NAME} of"),
-        ("[audio]", "[audio", "expected a table as TOML, got: "),
+        ("[audio]", "[audio", "expected TOML: "),
     ],
 )  # fmt: skip
 def test_a_wrong_table_is_one_line(before: str, after: str, expected: str, tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_wrong_table_is_one_line(before: str, after: str, expected: str, tmp_p
     ("address", "expected"),
     [
         ("json-ws:", "json-ws: expected json-ws:FILE.toml, got no file"),
-        ("json-ws:none.toml", "none.toml: expected a table as TOML, found none"),
+        ("json-ws:none.toml", "none.toml: cannot be read: No such file or directory"),
     ],
 )
 def test_a_table_that_is_not_there_is_one_line(address: str, expected: str) -> None:

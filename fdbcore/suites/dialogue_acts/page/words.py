@@ -8,7 +8,8 @@ from typing import Final
 
 from fdbcore.errors import SettingsError
 from fdbcore.report.format import NONE
-from fdbcore.report.html.wording import Wording, words_in
+from fdbcore.report.html.wording import Wording
+from fdbcore.runtime.toml_values import shipped_toml
 from fdbcore.suites.dialogue_acts.records import Step
 from fdbcore.suites.dialogue_acts.scoring.alignment import Operation
 from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem
@@ -132,7 +133,7 @@ def check_language(language: str) -> None:
 @cache
 def page_words(language: str) -> PageWords | None:
     """What the page of this suite says in a language; None for English."""
-    return None if language == ENGLISH else PageWords(language, words_in(PACKAGE, f"data/page.{language}.toml"))
+    return None if language == ENGLISH else PageWords(language, shipped_toml(PACKAGE, f"data/page.{language}.toml"))
 
 
 @cache
