@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from fdbcore.analysis.summaries import Measures, Summary
-from fdbcore.measures.costs import HeldCost, JudgingSpent
 from fdbcore.recording.meta import Settings
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.recorded import plays_source
 from fdbcore.types import SIDES, Side, other_side, ticks_to_s
 from fdbcore.types import clock_text as clock_text
+
+if TYPE_CHECKING:
+    from fdbcore.analysis.summaries import Measures, Summary
+    from fdbcore.measures.costs import HeldCost, JudgingSpent
 
 NONE: Final = "–"
 NOT_CORRECTED: Final = (
