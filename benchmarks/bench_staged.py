@@ -24,7 +24,7 @@ from benchmarks.harness import Cost, cost_of, met, print_table
 from fdbcore.recording.files import META, read_json, write_json
 from fdbcore.registry import judge
 from fdbcore.runs.asking import Desk, ask_each_once
-from fdbcore.sources.word_source import word_source
+from fdbcore.sources.word_source import word_source_of
 from fdbcore.suites.staged.cases import cases_of
 from fdbcore.suites.staged.marking import requests_of
 from fdbcore.suites.staged.scoring import hear
@@ -122,7 +122,7 @@ def _scoring(runs: Mapping[Path, int]) -> None:
 def _judging(run: Path, calls: int) -> None:
     """Ask a judge about all dialogues. What it is asked is made before: only the asking is timed."""
     cases, _ = cases_of(run, _silent)
-    heard, *_ = hear(cases, word_source("told"), True, None, _silent)
+    heard, *_ = hear(cases, word_source_of("told"), True, None, _silent)
     command = [sys.executable, "-c", _JUDGE, KEY, str(ANSWER_S)]
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     os.environ["FDBCORE_BENCH_KEY"] = KEY

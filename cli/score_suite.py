@@ -130,14 +130,14 @@ def print_expected(
 
 def _check_folder(out: Path, suite: Suite) -> None:
     """Raise SettingsError unless `out` is new, empty, or holds an earlier scoring: nothing else is overwritten."""
-    from fdbcore.runs.kept_scores import kept_scores
+    from fdbcore.runs.kept_scores import read_kept_scores
 
     if not out.exists() or (
         out.is_dir() and {item.name for item in out.iterdir()} <= {*WRITTEN_EARLY, f"{SCORES}.part"}
     ):
         return
     # An earlier version of the schema is scored anew.
-    if kept_scores(out / SCORES, suite.schema, any_version=True) is None:
+    if read_kept_scores(out / SCORES, suite.schema, any_version=True) is None:
         raise SettingsError(
             f"--out {out}: expected a new or empty folder, or one of an earlier score --suite {suite.name}, got "
             "something else"

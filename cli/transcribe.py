@@ -73,11 +73,11 @@ def transcribe(
 
     Example (needs fdbcore models get whisper): fdbcore transcribe RUN --transcriber whisper --language en
     """
-    from fdbcore.sources.word_source import word_source
+    from fdbcore.sources.word_source import word_source_of
 
     with one_line("fdbcore transcribe", "the sides that were done are kept; the same command goes on"):
         with told_as("--transcriber", "asr"):
-            source = word_source(address)
+            source = word_source_of(address)
         places = [_Place(run, call) for run in map(options.read_run, runs or [newest()]) for call in run.calls]
         limit = None if max_usd is None else _SpendingLimit(source, language, max_usd)
         if dry_run:

@@ -10,6 +10,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -22,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path(str(files("fdbcore")))
 CHECKOUT = pytest.mark.skipif(not (ROOT / "setup.py").is_file(), reason="needs the checkout, not only the wheel")
 
-BASE = ("errors", "types", "_ext", "_version", "protocols", "clock", "registry")
+BASE = ("doors", "errors", "types", "_ext", "_version", "protocols", "clock", "registry")
 """The modules beside the packages, and the compiled core, in their order: each may import the earlier ones. All other
 packages may import these modules. `types` and `protocols` are packages: scorecards and suites have modules of their
 own in them."""
@@ -43,6 +44,12 @@ def sources() -> dict[str, Path]:
 SOURCES = {name: source for name, source in sources().items() if name != "__init__"}
 
 
+@cache
+def tree(source: Path) -> ast.Module:
+    return ast.parse(source.read_text())
+
+
+@cache
 def imported(source: Path) -> set[str]:
     """The modules of fdbcore that a source file imports anywhere, also in a function or for its types alone.
 
@@ -50,7 +57,7 @@ def imported(source: Path) -> set[str]:
     """
     found = set()
     packages = ["fdbcore", *(source.parent.relative_to(PACKAGE).parts if source.is_relative_to(PACKAGE) else ["cli"])]
-    for node in ast.walk(ast.parse(source.read_text())):
+    for node in ast.walk(tree(source)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         if isinstance(node, ast.ImportFrom):
@@ -71,7 +78,7 @@ def allowed(name: str) -> set[str]:
     """What a root module or a package may import."""
     if name in BASE:
         return {*BASE[: BASE.index(name)]}
-    said = ast.get_docstring(ast.parse(SOURCES[name].read_text())) or ""
+    said = ast.get_docstring(tree(SOURCES[name])) or ""
     (names,) = re.findall(r"^May import: (.*)\.$", said, re.MULTILINE)
     if names == "all others":
         return {room(module) for module in SOURCES}
@@ -107,12 +114,11 @@ def test_no_circles() -> None:
 
 
 def test_every_public_class_has_a_name_of_its_own() -> None:
-    """Modules called `..._types` alone repeat names: those of published schemas, of what they are the JSON of."""
     names = Counter(
         node.name
-        for module, source in SOURCES.items()
-        for node in ast.walk(ast.parse(source.read_text()))
-        if not module.endswith("_types") and isinstance(node, ast.ClassDef) and node.name[0] != "_"
+        for source in SOURCES.values()
+        for node in ast.walk(tree(source))
+        if isinstance(node, ast.ClassDef) and node.name[0] != "_"
     )
     assert [name for name, times in names.items() if times > 1] == []
 
@@ -136,7 +142,35 @@ def test_every_public_name_resolves() -> None:
     assert fdbcore.__all__ == sorted(fdbcore.__all__)
     assert all(getattr(fdbcore, name) is not None for name in fdbcore.__all__)
     with pytest.raises(AttributeError, match="nope"):
-        _ = fdbcore.nope
+        _ = fdbcore.nope  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("stub", sorted(PACKAGE.rglob("__init__.pyi")), ids=lambda stub: stub.parent.name)
+def test_doors_open_and_each_of_their_names_is_asked_for(stub: Path) -> None:
+    package = ".".join(("fdbcore", *stub.parent.relative_to(PACKAGE).parts))
+    names = [alias.name for node in tree(stub).body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert sorted(importlib.import_module(package).__all__) == sorted({*names})
+    assert all(hasattr(importlib.import_module(package), name) for name in names)
+    if package != "fdbcore":
+        asked = {
+            alias.name
+            for source in SOURCES.values()
+            for node in ast.walk(tree(source))
+            if isinstance(node, ast.ImportFrom) and node.module == package
+            for alias in node.names
+        }
+        assert {*names} <= asked | {"ItemSuite"}  # a suite of one's own: docs/adding.md
+
+
+@pytest.mark.parametrize(
+    "suite", sorted({name.split(".")[1] for name in SOURCES if name.count(".") > 1 and room(name) == "suites"})
+)
+def test_a_suite_knows_few_modules_of_others(suite: str) -> None:
+    own = f"suites.{suite}"
+    others = {
+        other for name, source in SOURCES.items() if f"{name}.".startswith(f"{own}.") for other in imported(source)
+    }
+    assert len({other for other in others if not f"{other}.".startswith(f"{own}.")}) <= 25
 
 
 @pytest.mark.parametrize("module", ["fdbcore", "fdbcore.cli.main", "fdbcore.runs.replay"])

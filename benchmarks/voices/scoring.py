@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.bench_turns import floor_events, matching_starts
 from benchmarks.voices.speech import RATE_HZ, TICK_SAMPLES, Bools, Spans, runs, ticks_in, units
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.opportunities import fto, opportunities, turn_start
+from fdbcore.measures.opportunities import fto, opportunities_in, turn_start
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import SIDES, TICK_MS, Side, TurnSettings
 
@@ -46,7 +46,7 @@ class Heard:
             side: {turn_start(e): fto(e) * TICK_MS for e in dialogue.uncensored("gap", "overlap_between", side=side)}
             for side in SIDES
         }
-        found = opportunities(dialogue)
+        found = opportunities_in(dialogue)
         return cls(
             dict(floor_events(active)),
             transfers,

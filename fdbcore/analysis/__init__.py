@@ -2,3 +2,7 @@
 
 May import: audio, endpoints, measures, models, recording, runtime, session, sources, stats.
 """
+
+from fdbcore.doors import door
+
+__getattr__ = door(__name__)

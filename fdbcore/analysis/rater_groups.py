@@ -10,7 +10,7 @@ RaterT = TypeVar("RaterT")
 Between: TypeAlias = Literal["people", "judge and people", "judges"]
 
 
-def rater_groups(
+def groups_of_raters(
     people: Sequence[RaterT], judges: Sequence[RaterT], pooled: Callable[[Sequence[RaterT]], RaterT]
 ) -> Iterator[tuple[Between, Sequence[RaterT]]]:
     """All people, their pairs, each judge with the people as one and with each of them, and pairs of judges.

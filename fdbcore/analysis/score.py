@@ -21,11 +21,11 @@ from fdbcore.measures.compat import compat
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.findings import Finding, findings, nothing_to_measure
 from fdbcore.measures.health.finding import OFF_THE_CLOCK
-from fdbcore.measures.labelled import labelled
+from fdbcore.measures.labelled import labelled_quantities
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
-from fdbcore.measures.recoveries import recoveries
-from fdbcore.measures.timing import timing
+from fdbcore.measures.recoveries import recovery_quantities
+from fdbcore.measures.timing import timing_quantities
 from fdbcore.recording.files import (
     ACTIVITY,
     AUDIO,
@@ -194,9 +194,9 @@ def with_spans(reading: Reading) -> dict[str, Quantity]:
 
 def _quantities_of(reading: Reading, dialogue: Dialogue, with_chance: bool = True) -> dict[str, Quantity]:
     """The quantities of a dialogue of the recording, including those by labels, if there are labels."""
-    found, labels = timing(dialogue, with_chance), reading.labels
+    found, labels = timing_quantities(dialogue, with_chance), reading.labels
     if labels:
-        found |= labelled(dialogue, labels) | recoveries(dialogue, labels, reading.spoken("B"))
+        found |= labelled_quantities(dialogue, labels) | recovery_quantities(dialogue, labels, reading.spoken("B"))
     return found
 
 

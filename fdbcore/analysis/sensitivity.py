@@ -29,7 +29,7 @@ from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.echo_free import echo_free_activity
 from fdbcore.measures.quantities import Quantity, Share, Values, without_spans
 from fdbcore.measures.reading import Reading
-from fdbcore.measures.timing import timing
+from fdbcore.measures.timing import timing_quantities
 from fdbcore.recording.files import settings_hash
 from fdbcore.recording.form import one_call
 from fdbcore.recording.meta import Settings
@@ -94,7 +94,7 @@ def _differs(own: TurnSettings, changes: Mapping[str, int]) -> bool:
 
 def headline_quantities(dialogue: Dialogue) -> dict[str, Quantity]:
     """The headline measures of a session that need only its turn events."""
-    found = timing(dialogue, with_chance=False)
+    found = timing_quantities(dialogue, with_chance=False)
     return {name: without_spans(found[name]) for name in headlines() if name in found}
 
 

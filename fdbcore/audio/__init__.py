@@ -2,3 +2,7 @@
 
 May import: _ext.
 """
+
+from fdbcore.doors import door
+
+__getattr__ = door(__name__)

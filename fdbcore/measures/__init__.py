@@ -2,3 +2,7 @@
 
 May import: _ext, models, recording, session, sources.
 """
+
+from fdbcore.doors import door
+
+__getattr__ = door(__name__)

@@ -15,7 +15,7 @@ from msgspec import to_builtins
 from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.log_clock import TOLERANCE_S, first_of_bursts, on_timeline
-from fdbcore.measures.opportunities import fto, opportunities, turn_start
+from fdbcore.measures.opportunities import fto, opportunities_in, turn_start
 from fdbcore.recording.files import MARKS_SCHEMA
 from fdbcore.recording.marks import AgentLog, LogClock, SplitAnswer
 from fdbcore.sources.agent_logs import Mark
@@ -102,7 +102,7 @@ def refused(why: str | None) -> AgentLog:
 
 
 def _answers(marks: Sequence[Mark], dialogue: Dialogue) -> _Answers:
-    found = opportunities(dialogue)
+    found = opportunities_in(dialogue)
     last_onset_s, answers = -math.inf, []
     for onset, end in sorted((turn_start(e), turn_start(e) - fto(e)) for e in [*found.answered, *found.premature]):
         end_s, onset_s = ticks_to_s(end), ticks_to_s(onset)

@@ -10,7 +10,7 @@ from typing import Final
 
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.measure import Column, Measure, MeasureGroup, ShownMoments
-from fdbcore.measures.opportunities import fto, opportunities, turn_start, unanswered_waits
+from fdbcore.measures.opportunities import fto, opportunities_in, turn_start, unanswered_waits
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.types import TICK_MS, TICKS_PER_S, Span, TurnEvent
 
@@ -83,7 +83,7 @@ MEASURES: Final = (
 
 def responses(dialogue: Dialogue) -> dict[str, Quantity]:
     """The measures of this module. Those without the harness only if the transport of B states its delays."""
-    found = opportunities(dialogue)
+    found = opportunities_in(dialogue)
     answers, premature, missing = ([e.span for e in of] for of in (found.answered, found.premature, found.missed))
     turn_ends = {e.start_tick: e.end_tick for e in dialogue.turns("B")}
     long_ms = [_first_long_ipu(dialogue, e, turn_ends.get(turn_start(e))) for e in found.answered]
@@ -122,7 +122,7 @@ def response_curve(dialogue: Dialogue) -> tuple[list[int], int]:
 
     The cumulative share of answers at x is the number of latencies <= x divided by the number of opportunities.
     """
-    found = opportunities(dialogue)
+    found = opportunities_in(dialogue)
     return sorted(fto(e) * TICK_MS for e in found.answered), found.n
 
 

@@ -36,22 +36,6 @@ class RunCosts(Struct, frozen=True):
     endings: Annotated[list[str], Meta(description="models that have gone or end soon, a line each")]
 
 
-class JudgingSpent(TypedDict):
-    """How often judges were asked, and what that took, whenever it was."""
-
-    repeats: Annotated[int, Meta(description="how often each question was asked; a mark is the median")]
-    requests: int
-    counts: Annotated[dict[str, float], Meta(description="what vendors counted, by unit")]
-    usd: Annotated[float, Meta(description="of the requests with a known price")]
-    unpriced: Annotated[int, Meta(description="requests without one")]
-    priced_on: Annotated[str | None, Meta(description="the day of the oldest list price")]
-    temperatures: Annotated[
-        list[float | None],
-        Meta(description="that requests were sent; null: the vendor's, also of a model that takes none"),
-    ]
-    stopped: Annotated[str | None, Meta(description="why not all was asked")]
-
-
 class HeldCost(TypedDict):
     """What live calls cost by the table of models."""
 

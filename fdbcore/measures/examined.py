@@ -107,7 +107,7 @@ class Examined:
     muted: list[Proof] = field(default_factory=list)
 
 
-def examined(recording: Reading) -> Examined | None:
+def examined_in(recording: Reading) -> Examined | None:
     """What the examiner of a live call did; None if side A is none. RecordingError if the call cannot be read."""
     party = (recording.original_meta.get("parties") or {}).get("A") or {}
     if party.get("kind") != EXAMINER:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fdbcore.measures.examined import Examined, Proof, examined
+from fdbcore.measures.examined import Examined, Proof, examined_in
 from fdbcore.measures.reading import Reading
 from fdbcore.types import TICKS_PER_S
 
@@ -77,5 +77,5 @@ def fault_of_call(recording: Reading) -> str | None:
     party: dict[str, Any] = dict((recording.original_meta.get("parties") or {}).get("A") or {})
     if party.get(SETTING, "on") == "off":
         return None
-    found = examined(recording)
+    found = examined_in(recording)
     return None if found is None else fault(found)

@@ -121,7 +121,7 @@ MEASURES: Final = (
 )  # fmt: skip
 
 
-def labelled(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
+def labelled_quantities(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
     """The measures of this module that the labels of a session allow."""
     return cut_offs(dialogue, labels) | answers(dialogue, labels) | stops(dialogue, labels)
 

@@ -12,7 +12,7 @@ from msgspec import Meta
 from fdbcore.measures.costs import HeldCost, call_cost, recipients
 from fdbcore.measures.dialogue import joined
 from fdbcore.measures.reading import Reading
-from fdbcore.measures.tool_calls import HeldToolCall, tool_calls
+from fdbcore.measures.tool_calls import HeldToolCall, tool_calls_in
 from fdbcore.measures.transcript import HeldLine, transcript
 from fdbcore.recording.meta import LineOfCall, Outcome, Parties, RecordingStatus, Tools
 from fdbcore.recording.reader import Arrivals, Recording
@@ -146,7 +146,7 @@ def live_record(recording: Reading) -> Held | None:
     if muted := [{key: event[key] for key in HeldMuted.__annotations__} for event in events if event["kind"] == MUTED]:
         held["muted"] = cast("list[HeldMuted]", muted)
     if "tools" in meta:
-        held["tools"] = {"described": meta["tools"], "calls": tool_calls(events)}
+        held["tools"] = {"described": meta["tools"], "calls": tool_calls_in(events)}
     if "line" in meta:
         held["line"] = meta["line"]
     if lines := transcript(recording):

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import false_cut_offs
 from fdbcore.measures.measure import KindOfMoment, MomentKind
-from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS, opportunities
+from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS, opportunities_in
 from fdbcore.recording.labels import KeptLabels
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnSettings, ticks_to_s
 from fdbcore.types.units import Seconds, Tick
@@ -72,7 +72,7 @@ def moments(
     last.
     """
     found = [*_no_answers(dialogue), *_silences(dialogue)]
-    found += [_moment(dialogue, "cut_off", "B", *event.span) for event in opportunities(dialogue).premature]
+    found += [_moment(dialogue, "cut_off", "B", *event.span) for event in opportunities_in(dialogue).premature]
     found += _talk_overs(dialogue)
     if labels is not None:
         found += [_moment(dialogue, "false_cut_off", "B", *span) for span in false_cut_offs(dialogue, labels)]
@@ -118,7 +118,7 @@ def _with_sound(moment: Moment, sounds: Mapping[str, Sequence[tuple[int, int]]])
 def _no_answers(dialogue: Dialogue) -> Iterator[Moment]:
     """Silences in which B did not answer, until the next speech of either side."""
     starts = np.sort(np.concatenate([dialogue.ipus[side][:, 0] for side in SIDES]))
-    for event in opportunities(dialogue).missed:
+    for event in opportunities_in(dialogue).missed:
         following = starts[np.searchsorted(starts, event.start_tick) :]
         _, last = dialogue.span_at(event.start_tick)
         end_tick = min(int(following[0]), last) if len(following) else last
@@ -127,7 +127,7 @@ def _no_answers(dialogue: Dialogue) -> Iterator[Moment]:
 
 def _silences(dialogue: Dialogue) -> Iterator[Moment]:
     """All other silences of both sides between the first and the last speech."""
-    found = opportunities(dialogue)
+    found = opportunities_in(dialogue)
     missed, answered = {event.start_tick for event in found.missed}, set(found.answered)
     for event in dialogue.uncensored("gap", "pause"):
         if event.start_tick not in missed and not event.other_spoke:
@@ -137,7 +137,7 @@ def _silences(dialogue: Dialogue) -> Iterator[Moment]:
 
 def _talk_overs(dialogue: Dialogue) -> Iterator[Moment]:
     """Stretches in which both speak, except those of premature responses."""
-    premature = set(opportunities(dialogue).premature)
+    premature = set(opportunities_in(dialogue).premature)
     for event in dialogue.uncensored("overlap_within", "overlap_between"):
         if event not in premature:
             for span in [event.span] if event.kind == "overlap_within" else event.stretches or ():

@@ -57,7 +57,7 @@ class Opportunities:
         return {"censored": self.censored} | {name: n for name, n in paused.items() if n}
 
 
-def opportunities(dialogue: Dialogue) -> Opportunities:
+def opportunities_in(dialogue: Dialogue) -> Opportunities:
     """The opportunities of B in a session."""
     window_ticks = dialogue.settings.ticks("response_window_ms")
     heard = [e for e in transfers_to_b(dialogue) if not dialogue.is_backchannel(end_of_a(e))]

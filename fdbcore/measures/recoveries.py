@@ -54,7 +54,7 @@ Word: TypeAlias = tuple[str, float, float]
 """Text, start and end in seconds."""
 
 
-def recoveries(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | None) -> dict[str, Quantity]:
+def recovery_quantities(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | None) -> dict[str, Quantity]:
     """How B recovers from an interruption that it stopped for: when it speaks again, and with which words.
 
     The time counts from the end of the interruption, and is negative if B began before that. words: B's words, None if

@@ -90,7 +90,7 @@ MEASURES: Final = (
 )  # fmt: skip
 
 
-def timing(dialogue: Dialogue, with_chance: bool = True) -> dict[str, Quantity]:
+def timing_quantities(dialogue: Dialogue, with_chance: bool = True) -> dict[str, Quantity]:
     """All timing measures of a session. with_chance: also the shares that chance would give, which takes longest."""
     measures = responses(dialogue) | floor_taking(dialogue) | composition(dialogue)
     for side in SIDES:

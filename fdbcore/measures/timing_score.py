@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.opportunities import end_of_a, fto, opportunities, transfers_to_b, turn_start
+from fdbcore.measures.opportunities import end_of_a, fto, opportunities_in, transfers_to_b, turn_start
 from fdbcore.types import TICKS_PER_S
 
 ANSWER_S: Final = (-0.5, 0.5, 2.0, 3.5)
@@ -35,7 +35,7 @@ def timing_scores(dialogue: Dialogue) -> list[ScoredMoment]:
 
     What B cut short of A stands for the opportunity at its end, also where B then said nothing.
     """
-    found, cut_short = opportunities(dialogue), dialogue.cut_short
+    found, cut_short = opportunities_in(dialogue), dialogue.cut_short
     ends = [end_of_a(each) for each in transfers_to_b(dialogue)]
     cut = [(turn_start(each), fto(each)) for each in found.premature]
     cut += [(of.start_tick, of.start_tick - of.planned_end_tick) for of in cut_short if not any(map(of.is_at, ends))]

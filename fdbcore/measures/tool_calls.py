@@ -31,7 +31,7 @@ class HeldToolCall(TypedDict):
     error: NotRequired[Annotated[str, Meta(description="why it gave nothing")]]
 
 
-def tool_calls(events: Iterable[Mapping[str, Any]]) -> list[HeldToolCall]:
+def tool_calls_in(events: Iterable[Mapping[str, Any]]) -> list[HeldToolCall]:
     """Each call with its result, in the order in which they began. events: the lines of events.jsonl."""
     found: list[HeldToolCall] = []
     for event in events:

@@ -20,7 +20,7 @@ from fdbcore.recording.form import damaged, read_of_schema
 from fdbcore.recording.meta import KnownMeta, Outcome, PlannedCase, Tools
 from fdbcore.recording.places import text_with_places_from, with_places_from
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.versions import versions
+from fdbcore.recording.versions import installed_versions
 from fdbcore.runtime.locks import lock
 from fdbcore.types.units import Seconds
 
@@ -313,7 +313,7 @@ def write_corpus(
         "began": began,
         "updated": utc_now(),
         "settings": settings,
-        "versions": versions(),
+        "versions": installed_versions(),
         "oddities": {
             text_with_places_from(path, what): [text_with_places_from(path, each) for each in names]
             for what, names in oddities.items()
@@ -328,7 +328,7 @@ def write_plan(path: Path, plan: Decisions, cases: list[PlannedCase]) -> None:
     run: PlannedRun = {
         "schema": RUN_SCHEMA,
         "created": utc_now(),
-        "versions": versions(),
+        "versions": installed_versions(),
         "plan": plan,
         "cases": cases,
     }

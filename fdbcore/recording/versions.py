@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from fdbcore._version import __version__
 
 
-def versions() -> dict[str, str]:
+def installed_versions() -> dict[str, str]:
     """Versions of fdbcore, Python and the packages that affect results; a package that is not installed is left out."""
     return dict(_installed())
 

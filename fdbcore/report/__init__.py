@@ -2,3 +2,7 @@
 
 May import: analysis, audio, measures, recording, runtime, sources, stats.
 """
+
+from fdbcore.doors import door
+
+__getattr__ = door(__name__)

@@ -20,7 +20,8 @@ from fdbcore.types import clock_text as clock_text
 
 if TYPE_CHECKING:
     from fdbcore.analysis.summaries import Measures, Summary
-    from fdbcore.measures.costs import HeldCost, JudgingSpent
+    from fdbcore.analysis.systems import JudgingSpent
+    from fdbcore.measures.costs import HeldCost
 
 NONE: Final = "–"
 NOT_CORRECTED: Final = (

@@ -2,3 +2,7 @@
 
 May import: stats.
 """
+
+from fdbcore.doors import door
+
+__getattr__ = door(__name__)

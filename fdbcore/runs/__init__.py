@@ -2,3 +2,7 @@
 
 May import: analysis, audio, endpoints, lines, measures, models, recording, report, runtime, session, sources.
 """
+
+from fdbcore.doors import door
+
+__getattr__ = door(__name__)

@@ -20,8 +20,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from fdbcore.analysis.systems import JudgingSpent
 from fdbcore.errors import InputError, PartyError, RecordingError, RefusalError, SettingsError
-from fdbcore.measures.costs import Cost, JudgingSpent
+from fdbcore.measures.costs import Cost
 from fdbcore.models.model_table import listed, price_usd
 from fdbcore.protocols import Judge
 from fdbcore.recording.files import json_text, write_pieces

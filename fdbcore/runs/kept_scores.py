@@ -13,7 +13,7 @@ from fdbcore.runs.plan import scores_beside
 SCORES: Final = "scores.json"
 
 
-def kept_scores(path: Path, schema: str, *, any_version: bool = False) -> Mapping[str, Any] | None:
+def read_kept_scores(path: Path, schema: str, *, any_version: bool = False) -> Mapping[str, Any] | None:
     """The scores of this schema, or of any version of it; None if there are none.
 
     path: their file, the folder that `fdbcore score` made, or a run that has its scores beside it.

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from fdbcore.clock import now_ns
 from fdbcore.errors import SettingsError
-from fdbcore.recording.versions import versions
+from fdbcore.recording.versions import installed_versions
 from fdbcore.runtime.executor import WorkResult
 from fdbcore.runtime.locks import shared_lock
 from fdbcore.runtime.process import WorkerProcess
@@ -88,11 +88,11 @@ class Here:
     @classmethod
     def with_log(cls, log: Path | None) -> Self:
         """Of this process."""
-        return cls(os.getcwd(), sys.path, versions(), log and log.resolve())
+        return cls(os.getcwd(), sys.path, installed_versions(), log and log.resolve())
 
     def lacking(self) -> str | None:
         """On a node: what it lacks, in words."""
-        node, own = socket.gethostname(), versions()
+        node, own = socket.gethostname(), installed_versions()
         unlike = [name for name in self.versions | own if self.versions.get(name) != own.get(name)]
         if unlike:
             there, ours = ([found.get(name, "none") for name in unlike] for found in (own, self.versions))

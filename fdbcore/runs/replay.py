@@ -49,7 +49,7 @@ from fdbcore.recording.others import is_ours
 from fdbcore.recording.places import located, with_places_from
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import is_replayed
-from fdbcore.recording.versions import versions
+from fdbcore.recording.versions import installed_versions
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.runs.amend import audio_sha256s, keep_log, log_in, renew_log
 from fdbcore.session.loop import run
@@ -256,7 +256,7 @@ def _meta(vads: tuple[Vad, Vad], turns: TurnSettings, asked: ReplaySettings) -> 
         "parties": {side: {"kind": "replay"} for side in SIDES},
         "settings": described,
         "settings_sha256": settings_hash(described),
-        "versions": versions(),
+        "versions": installed_versions(),
     }
 
 

@@ -33,7 +33,7 @@ from fdbcore.recording.labels import given_labels, keep_labels
 from fdbcore.recording.places import place_from, with_places_from
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import FAILED, LOG, SCORED, ReplayedFile, Standing, held_columns, standing
-from fdbcore.recording.versions import versions
+from fdbcore.recording.versions import installed_versions
 from fdbcore.runs.amend import is_kept, keep_log, lay_again
 from fdbcore.runs.replay import ReplaySettings as ReplaySettings
 from fdbcore.runs.replay import annotations_beside, decided_by, replay_session, words_beside
@@ -234,7 +234,9 @@ def _same(recording: Recording, session: SessionInput, settings: ReplaySettings)
     held = open_recorded(session.recording) if session.recording is not None else None
     if recording.left_out != within_call(session.left_out(held, _stated_ticks(session)), recording.n_ticks):
         return False
-    if meta["versions"] != versions() or meta["settings_sha256"] != _expected_settings(source, held, settings):
+    if meta["versions"] != installed_versions() or meta["settings_sha256"] != _expected_settings(
+        source, held, settings
+    ):
         return False
     return all(file["sha256"] == content_hash(path) for file, path in zip(source["files"], session.paths, strict=True))
 

@@ -19,7 +19,7 @@ from fdbcore.recording.labels import Label, LabelKind, keep_labels
 from fdbcore.recording.meta import KnownMeta, Outcome, Parties, PlannedCase, SentTo, Settings
 from fdbcore.recording.places import with_places_from
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.versions import versions
+from fdbcore.recording.versions import installed_versions
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.runtime.address import is_local
 from fdbcore.runtime.machine import Processors, cause_of_missed_ticks
@@ -146,7 +146,7 @@ def _known(a: Endpoint, b: Endpoint, vads: tuple[Vad, Vad], settings: LiveSettin
         "parties": _parties(a, b),
         "settings": described,
         "settings_sha256": settings_hash(described),
-        "versions": versions(),
+        "versions": installed_versions(),
         **({"sent_to": sent_to} if (sent_to := _sent_to(a, b)) else {}),
     }
 

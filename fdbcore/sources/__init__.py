@@ -2,3 +2,7 @@
 
 May import: _ext, audio, recording, runtime.
 """
+
+from fdbcore.doors import door
+
+__getattr__ = door(__name__)

@@ -13,7 +13,7 @@ from fdbcore.sources.word_files import NAME, KnownWords, WordFiles
 WordSource: TypeAlias = Transcriber | KnownWords
 
 
-def word_source(address: str) -> WordSource:
+def word_source_of(address: str) -> WordSource:
     """The source of words at an address: of a recogniser, "known-text", "words" or "words:FOLDER".
 
     SettingsError if unknown.

@@ -12,7 +12,7 @@ from typing import Any, Final, get_args, get_type_hints
 
 from msgspec import Struct
 
-from fdbcore.report.schemas import as_text, schema_of
+from fdbcore.report import as_text, schema_of
 from fdbcore.suites.dialogue_acts.agree.ratings import RepliesRated
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 from fdbcore.suites.fdb_v1.scoring import V1Document

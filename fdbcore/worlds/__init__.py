@@ -2,3 +2,7 @@
 
 May import: runtime.
 """
+
+from fdbcore.doors import door
+
+__getattr__ = door(__name__)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from fdbcore.cli.main import main
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.report.scorecard.columns import columns
+from fdbcore.report.scorecard.columns import width_columns
 from fdbcore.results.document import ProblemEntry
 from fdbcore.stats.raters import kappa
 from fdbcore.suites.dialogue_acts.agree.agreement import Key, Labelled, agreement, read_labels
@@ -140,7 +140,7 @@ def test_the_command_prints_a_table_that_fits(tmp_path: Path, monkeypatch: pytes
     assert result.exit_code == 1
     assert "人 and model: 3 replies to 3 records labelled by both" in result.stdout
     assert "left out: 1" in result.stdout
-    assert max(map(columns, result.stdout.splitlines())) <= max(width, columns(str(second)) + 16)
+    assert max(map(width_columns, result.stdout.splitlines())) <= max(width, width_columns(str(second)) + 16)
     content: dict[str, Any] = json.loads(agree(first, second, "--json").stdout)
     assert (content["n"], content["measures"]["wed"]["value"]) == (3, 0.5)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.made_runs import Manner, drawn_calls, made_run
 
-from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.cautions import cautions_of
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.groups import Unit, rescored
 from fdbcore.analysis.score import read_scores
@@ -85,11 +85,11 @@ def test_shares_whose_events_come_in_few_calls_are_named_with_their_group() -> N
     many = {"answered_per_turn": summary(40, 12), "premature_per_turn": summary(40, 3)}
     rare = {"answered_per_turn": summary(40, 2), "premature_per_turn": summary(40, 3)}
     never = {"answered_per_turn": summary(40, 0), "response_latency_ms": summary(40)}
-    assert list(cautions({"": many})) == [
+    assert list(cautions_of({"": many})) == [
         "few events: each of these happened, or did not happen, in fewer than 10 calls, so its interval may be too "
         "narrow: cut off"
     ]
-    assert list(cautions({"v1": many, "v2": rare, "v3": never}, "caller")) == [
+    assert list(cautions_of({"v1": many, "v2": rare, "v3": never}, "caller")) == [
         f"few events: for {whose}, each of these happened, or did not happen, in fewer than 10 values of caller, so "
         "its interval may be too narrow: "
         f"{of}"
@@ -102,5 +102,5 @@ def test_few_calls_are_named_with_their_group_and_not_once_more_for_their_events
     sizes: tuple[int, int], expected: str
 ) -> None:
     groups = {name: {"answered_per_turn": summary(n, 2 if n < 10 else 20)} for name, n in zip("ab", sizes, strict=True)}
-    assert list(cautions(groups)) == [f"{expected}: {FEW}"]
-    assert list(cautions({"a": {"answered_per_turn": summary(1, 1)}, "b": {}})) == []
+    assert list(cautions_of(groups)) == [f"{expected}: {FEW}"]
+    assert list(cautions_of({"a": {"answered_per_turn": summary(1, 1)}, "b": {}})) == []

@@ -36,7 +36,7 @@ from fdbcore.models.packaged import packaged, why_not
 from fdbcore.protocols import Transcriber
 from fdbcore.recording.words import Transcript, transcripts
 from fdbcore.registry import speaker, transcriber
-from fdbcore.sources.word_source import word_source
+from fdbcore.sources.word_source import word_source_of
 from fdbcore.types import SAMPLE_RATE_HZ
 from fdbcore.types.words import TimedWord, as_text
 
@@ -117,7 +117,7 @@ def told_call(folder: Path, turns: Sequence[Spans], *texts: tuple[int, Mapping[s
 
 
 def told_words(reading: Reading) -> Transcript:
-    (found,) = transcribe(reading, word_source("told"), sides=["B"])
+    (found,) = transcribe(reading, word_source_of("told"), sides=["B"])
     return found.transcript
 
 

@@ -17,7 +17,7 @@ from helpers.talker import TALKER
 
 from fdbcore.cli.main import main
 from fdbcore.registry import speaker
-from fdbcore.report.scorecard.columns import columns
+from fdbcore.report.scorecard.columns import width_columns
 from fdbcore.suites.dialogue_acts import replies
 from fdbcore.suites.dialogue_acts.records import Record, Response, jsonl
 from fdbcore.suites.dialogue_acts.scoring.alignment import ActSequence
@@ -104,7 +104,7 @@ def test_without_arguments_the_shipped_set_is_scored_and_reported(tmp_path: Path
 def test_the_screen_fits_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     lines = score("--published", cwd=tmp_path).stdout.splitlines()[:-1]
-    assert max(map(columns, lines)) <= width
+    assert max(map(width_columns, lines)) <= width
     assert "such scores cannot be compared with the paper's." in " ".join(lines)
     header = next(line for line in lines if "mean [95 % interval]" in line)
     assert ("uniform" in header) == (width >= 130)

@@ -26,7 +26,7 @@ from fdbcore.endpoints.examiner.edges import EarlyEdges, FinalCheck
 from fdbcore.endpoints.examiner.examiner import Examiner
 from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.errors import SettingsError
-from fdbcore.measures.examined import examined
+from fdbcore.measures.examined import examined_in
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Transcriber
 from fdbcore.recording.labels import given_labels
@@ -254,7 +254,7 @@ def test_it_opens_although_the_system_greets_which_is_told(tmp_path: Path, synth
     assert (muted["side"], muted["to_tick"], muted["loud_ms"]) == ("B", 400, 2900)
     _, audio = wavfile.read(call.path / "session.wav")
     assert not audio[: 400 * FRAME_SAMPLES, 1].any()
-    found = examined(Reading(call.path))
+    found = examined_in(Reading(call.path))
     assert found is not None
     assert (found.opened, [proof.what for proof in found.muted]) == (
         True,

@@ -23,7 +23,7 @@ from fdbcore.endpoints.examiner.examiner import Examiner
 from fdbcore.endpoints.examiner.llm_prompt import LlmReply, read_reply
 from fdbcore.endpoints.examiner.pacing import PACINGS
 from fdbcore.errors import PartyError, SettingsError
-from fdbcore.measures.examined import examined
+from fdbcore.measures.examined import examined_in
 from fdbcore.measures.examiner_rule import fault_of_call
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Endpoint
@@ -346,7 +346,7 @@ def test_a_slow_model_is_late_and_the_measures_of_the_examiner_say_so(servers: S
     (late,) = held.of("examiner_says", cue="answered")
     assert late["reaction_ms"] == pytest.approx(2850, abs=300)
     assert late["waited_ms"] == pytest.approx(late["reaction_ms"] - 1650, abs=200)
-    found = examined(Reading(held.recording.path))
+    found = examined_in(Reading(held.recording.path))
     assert found is not None
     assert [each.what for each in found.too_late] == [f"it spoke {late['reaction_ms']} ms after the system"]
     assert (found.cut_in, found.off_script, found.unstated, found.closed_early, found.stalled) == ([], [], [], [], [])

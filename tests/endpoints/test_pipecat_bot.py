@@ -24,7 +24,7 @@ from scipy.signal import resample_poly
 from fdbcore.cli.main import main
 from fdbcore.endpoints.examiner.voice import spoken
 from fdbcore.measures.reading import Reading
-from fdbcore.measures.tool_calls import tool_calls
+from fdbcore.measures.tool_calls import tool_calls_in
 from fdbcore.registry import endpoint
 from fdbcore.session.converse import LiveSettings, converse
 
@@ -141,7 +141,7 @@ def test_a_scaffolded_bot_for_the_web_greets_and_tells_the_call(tmp_path: Path) 
     assert [event["text"] for event in events if event["kind"] == "transcript" and event["of"] == "partner"] == [
         "A kayak for Friday, please."
     ]
-    (call,) = tool_calls(recording.events)
+    (call,) = tool_calls_in(recording.events)
     assert (call["name"], call["status"], call["arguments"]) == ("book", "ok", {"day": "Friday"})
     assert call["result"] == {"booked": "Friday"}
     order = [event["name"] for event in events if event["kind"] in ("stage", "system_turn")]

@@ -24,7 +24,7 @@ from fdbcore.recording.files import (
     write_json,
 )
 from fdbcore.recording.run import DONE, CorpusCall, write_corpus
-from fdbcore.recording.versions import versions
+from fdbcore.recording.versions import installed_versions
 from fdbcore.registry import VADS, vad
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import SAMPLE_RATE_HZ, TurnSettings
@@ -94,7 +94,13 @@ def made_run(
 def _write_recording(path: Path, activity: tuple[Activity, Activity], decided: Any, turns: TurnSettings) -> None:
     a, b = activity
     (path / "derived").mkdir(parents=True)
-    meta = {"schema": RECORDING_SCHEMA, "status": "complete", "reason": None, "n_ticks": len(a), "versions": versions()}
+    meta = {
+        "schema": RECORDING_SCHEMA,
+        "status": "complete",
+        "reason": None,
+        "n_ticks": len(a),
+        "versions": installed_versions(),
+    }
     write_json(path / META, meta | {"settings": decided, "settings_sha256": settings_hash(decided)})
     (path / EVENTS).write_text("")
     peaks = np.stack([a, b], axis=1).astype(np.uint16) * 8000

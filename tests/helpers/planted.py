@@ -16,7 +16,7 @@ from fdbcore.analysis.summaries import summarise
 from fdbcore.clock import utc_now
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.timing import timing
+from fdbcore.measures.timing import timing_quantities
 from fdbcore.recording.files import (
     ACTIVITY,
     EVENTS,
@@ -29,7 +29,7 @@ from fdbcore.recording.files import (
     settings_hash,
 )
 from fdbcore.recording.run import DONE, CorpusCall, ReplayedFile, write_corpus
-from fdbcore.recording.versions import versions
+from fdbcore.recording.versions import installed_versions
 from fdbcore.session.turns import detect_turns
 from fdbcore.session.vad import EnergyVad
 from fdbcore.types import TurnSettings
@@ -78,7 +78,7 @@ def planted_run(
     turns = turns or TurnSettings()
     vad = {"name": "energy", "version": EnergyVad().describe()["version"]} | detector
     settings = {"turns": asdict(turns), "vad": {side: vad for side in "AB"}}
-    made = versions() | ({"fdbcore": made_by} if made_by else {})
+    made = installed_versions() | ({"fdbcore": made_by} if made_by else {})
     meta = {
         "schema": RECORDING_SCHEMA,
         "status": "complete",
@@ -116,7 +116,7 @@ def _write_recording(path: Path, a: Track, b: Track, meta: Mapping[str, Any], tu
     told = [event.to_json() for event in events]
     _write(path / TURNS, {"schema": TURNS_SCHEMA, "settings": meta["settings"], "events": told})
     dialogue = Dialogue(events, len(a), turns)
-    found = timing(dialogue, with_chance=False)
+    found = timing_quantities(dialogue, with_chance=False)
     items = {name: stored.to_json(quantity) for name, quantity in found.items()}
     _write(path / QUANTITIES, {"schema": QUANTITIES_SCHEMA, "quantities": items, "with_echo": {}})
     scores = {"schema": SCORES_SCHEMA, "measures": summarise([found]), "findings": [], "warnings": []}

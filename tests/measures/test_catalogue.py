@@ -40,7 +40,11 @@ def every_quantity() -> dict[str, Quantity]:
     legs = HarnessLegs(480, (0,), (480,))
     live = Dialogue(drawn.detected, drawn.n_ticks, TurnSettings(), legs)
     labels = KeptLabels("by hand", [Label("A", kind, 5.0, 6.0) for kind in get_args(LabelKind)], [])
-    found = timing.timing(live) | labelled.labelled(live, labels) | recoveries.recoveries(live, labels, [("a", 0, 1)])
+    found = (
+        timing.timing_quantities(live)
+        | labelled.labelled_quantities(live, labels)
+        | recoveries.recovery_quantities(live, labels, [("a", 0, 1)])
+    )
     for kind in ("turn_taking", "interrupt"):
         found |= compat.takeover([(1.0, 4.0)], [{"kind": kind, "start_s": 0.5, "end_s": 0.8}])
     return found | compat.overlap_v15([(0.0, 2.0)], [(1.0, 4.0)], labels.labels)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fdbcore.endpoints.examiner.pacing import PACINGS
-from fdbcore.measures.examined import Examined, examined
+from fdbcore.measures.examined import Examined, examined_in
 from fdbcore.measures.examiner_rule import fault, fault_of_call
 from fdbcore.measures.reading import Reading
 
@@ -80,7 +80,7 @@ def good() -> Call:
 
 
 def found_in(call: Call) -> Examined:
-    found = examined(call.reading())
+    found = examined_in(call.reading())
     assert found is not None
     return found
 
@@ -294,5 +294,5 @@ def test_an_examiner_that_hears_answers_and_leaves_no_goal_is_stuck_unless_its_p
 
 def test_who_is_no_examiner_is_not_examined() -> None:
     party = {"parties": {"A": {"kind": "scripted"}}}
-    assert examined(cast(Reading, SimpleNamespace(original_meta=party))) is None
+    assert examined_in(cast(Reading, SimpleNamespace(original_meta=party))) is None
     assert fault_of_call(cast(Reading, SimpleNamespace(original_meta={}))) is None

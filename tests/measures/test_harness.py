@@ -16,7 +16,7 @@ from fdbcore.endpoints.webrtc.leg import DelayLog
 from fdbcore.measures.harness_delay import HarnessLegs
 from fdbcore.measures.quantities import Values
 from fdbcore.measures.reading import Reading
-from fdbcore.measures.timing import timing
+from fdbcore.measures.timing import timing_quantities
 
 DRAWING = "A 0-1 3-4 | B 1.5-2.5 4.3-5"  # B answers after 0.5 s and after 0.3 s
 
@@ -40,7 +40,7 @@ def arrivals(log: DelayLog, samples: int) -> dict[str, Any]:
 
 def test_both_legs_of_side_b_are_taken_off_as_they_were_when_it_answered(tmp_path: Path) -> None:
     log = [delay(0, 480), delay(0, 4800, "A"), delay(300, 960), delay(431, 4800)]
-    quantities = timing(live(tmp_path, log, 120).dialogue)
+    quantities = timing_quantities(live(tmp_path, log, 120).dialogue)
     raw, without = quantities["response_latency_ms"], quantities["response_latency_minus_harness_ms"]
     assert isinstance(raw, Values)
     assert isinstance(without, Values)
@@ -63,7 +63,7 @@ def test_how_late_a_system_is_itself_stays_in_its_answer_times(tmp_path: Path, s
         log += [{**delay(tick, playout.delay_samples), **playout.arrivals()}] * (tick % 100 == 99)
     answer = next(step for step in range(1, steps) if heard.index(step) > 150)
     speech = f"A 0-1 | B {heard.index(answer) / 100}-3.5"
-    minus = timing(live(tmp_path, log, 0, speech).dialogue)["response_latency_minus_harness_ms"]
+    minus = timing_quantities(live(tmp_path, log, 0, speech).dialogue)["response_latency_minus_harness_ms"]
     assert isinstance(minus, Values)
     assert minus.values == [pytest.approx(answer * step_ms - 1000, abs=1.1)]
 
@@ -112,5 +112,5 @@ def test_what_a_transport_does_not_state_is_not_guessed(tmp_path: Path) -> None:
     for name, log, out_samples in (("a", [delay(0, 480)], None), ("b", [], 120), ("c", [delay(0, 480, "A")], 120)):
         recording = live(tmp_path / name, log, out_samples)
         assert HarnessLegs.of(recording, "B") is None
-        assert "response_latency_minus_harness_ms" not in timing(recording.dialogue)
+        assert "response_latency_minus_harness_ms" not in timing_quantities(recording.dialogue)
     assert HarnessLegs.of(drawn_recording(tmp_path / "d", DRAWING), "B") is None

@@ -11,10 +11,10 @@ from helpers.drawn import dialogue
 from fdbcore.analysis.summaries import summarise
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.labelled import labelled
+from fdbcore.measures.labelled import labelled_quantities
 from fdbcore.measures.moments import moments
 from fdbcore.measures.quantities import Quantity, Share, Values
-from fdbcore.measures.recoveries import Word, recoveries
+from fdbcore.measures.recoveries import Word, recovery_quantities
 from fdbcore.recording.labels import KeptLabels, Label, LabelKind
 from fdbcore.report.glossary import EXCLUSIONS
 from fdbcore.session.turns import detect_turns
@@ -42,7 +42,7 @@ def labels(text: str) -> KeptLabels:
 
 def measured(drawing: str, text: str, words: list[Word] | None = None, tail_s: float = 3.0) -> dict[str, Quantity]:
     drawn, named = dialogue(drawing, tail_s), labels(text)
-    return labelled(drawn, named) | recoveries(drawn, named, words)
+    return labelled_quantities(drawn, named) | recovery_quantities(drawn, named, words)
 
 
 def share(measures: dict[str, Quantity], name: str) -> tuple[int, int]:
@@ -191,7 +191,7 @@ def _deaf(seed: int) -> dict[str, Quantity]:
         a[start : start + 120] = True
         kind: LabelKind = "interruption" if number % 2 else "backchannel"
         found.append(Label("A", kind, start / 100, start / 100 + 1.2))
-    return labelled(Dialogue(detect_turns(a, b), n_ticks, TurnSettings()), KeptLabels("", sorted(found), []))
+    return labelled_quantities(Dialogue(detect_turns(a, b), n_ticks, TurnSettings()), KeptLabels("", sorted(found), []))
 
 
 def said(text: str, start_s: float) -> list[Word]:

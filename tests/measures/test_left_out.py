@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.health.finding import in_session
-from fdbcore.measures.labelled import labelled
+from fdbcore.measures.labelled import labelled_quantities
 from fdbcore.measures.line import Line
 from fdbcore.measures.moments import moments
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
-from fdbcore.measures.recoveries import recoveries
-from fdbcore.measures.timing import timing
+from fdbcore.measures.recoveries import recovery_quantities
+from fdbcore.measures.timing import timing_quantities
 from fdbcore.recording.labels import KINDS, KeptLabels, Label, within_session
 from fdbcore.recording.left_out import LeftOut, kept_spans
 from fdbcore.session.turns import detect_turns
@@ -75,7 +75,11 @@ def test_a_call_with_left_out_parts_is_measured_as_its_parts_are(seed: int) -> N
             last = min(first + int(rng.integers(1, 300)), end)
             labels.append(Label("A", KINDS[int(rng.integers(len(KINDS)))], first / TICKS_PER_S, last / TICKS_PER_S))
     whole, given_labels = measured(a, b, kept), KeptLabels("x", sorted(labels), ())
-    found = timing(whole) | labelled(whole, given_labels) | recoveries(whole, given_labels, None)
+    found = (
+        timing_quantities(whole)
+        | labelled_quantities(whole, given_labels)
+        | recovery_quantities(whole, given_labels, None)
+    )
     parts = []
     for start, end in kept:
         alone = measured(a[start:end], b[start:end], ())
@@ -85,7 +89,11 @@ def test_a_call_with_left_out_parts_is_measured_as_its_parts_are(seed: int) -> N
             if start <= one.start_tick < end
         ]
         its_labels = KeptLabels("x", own, ())
-        parts.append(timing(alone) | labelled(alone, its_labels) | recoveries(alone, its_labels, None))
+        parts.append(
+            timing_quantities(alone)
+            | labelled_quantities(alone, its_labels)
+            | recovery_quantities(alone, its_labels, None)
+        )
     before = [part.pop("b_initial_silence_s") for part in parts]
     silence = found.pop("b_initial_silence_s")
     assert pooled([found]) == pooled(parts)
@@ -110,14 +118,16 @@ def test_nothing_outside_moves_a_number(seed: int) -> None:
     for start, end in kept:
         other_a[start:end], other_b[start:end] = a[start:end], b[start:end]
     one, two = measured(a, b, kept), measured(other_a, other_b, kept)
-    assert (one.events, timing(one), moments(one)) == (two.events, timing(two), moments(two))
+    assert (one.events, timing_quantities(one), moments(one)) == (two.events, timing_quantities(two), moments(two))
 
 
 def test_a_question_before_an_edge_is_not_answered_behind_it() -> None:
     a, b = activity("A 0-2 20-22 | B 12.1-13 22.5-24")
-    found = timing(measured(a, b, [(0, 1190), (1210, len(a))]))  # 9.9 s of the response window, then 0.2 s left out
+    found = timing_quantities(
+        measured(a, b, [(0, 1190), (1210, len(a))])
+    )  # 9.9 s of the response window, then 0.2 s left out
     assert found["answered_per_turn"] == Share(1, 1, {"censored": 1})
-    found = timing(measured(a, b, [(0, 1205), (1210, len(a))], line="closed"))
+    found = timing_quantities(measured(a, b, [(0, 1205), (1210, len(a))], line="closed"))
     assert found["no_response_per_turn"] == Share(1, 2, {"censored": 0})  # A cannot have hung up: the call goes on
 
 
@@ -127,7 +137,7 @@ def test_what_both_began_before_an_edge_answers_and_interrupts_nothing() -> None
         event for event in measured(a, b, [(1000, len(a))]).events if event.kind in ("intrusion", "overlap_between")
     ]
     assert [(event.start_tick, event.censored) for event in both] == [(1000, True), (1000, True)]
-    found = timing(measured(a, b, [(1000, len(a))]))
+    found = timing_quantities(measured(a, b, [(1000, len(a))]))
     assert found["premature_per_turn"] == Share(0, 0, {"censored": 0})
     overlap = found["overlap_share_of_speech"]  # durations are cut: 2 s of 6 s
     assert isinstance(overlap, Ratio)

@@ -8,7 +8,7 @@ import numpy as np
 
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.moments import moments
-from fdbcore.measures.timing import timing
+from fdbcore.measures.timing import timing_quantities
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import TurnSettings
 
@@ -23,7 +23,7 @@ def test_memory_of_measures_is_that_of_a_few_bytes_a_tick() -> None:
     dialogue = Dialogue(detect_turns(a, b), N_TICKS, TurnSettings())
     tracemalloc.start()
     try:
-        found = timing(dialogue)
+        found = timing_quantities(dialogue)
         listed = moments(dialogue)
         peak = tracemalloc.get_traced_memory()[1]
     finally:

@@ -18,12 +18,12 @@ from fdbcore.analysis.score import score
 from fdbcore.analysis.sensitivity import reread, variant
 from fdbcore.measures.answers import response_curve
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.labelled import labelled
+from fdbcore.measures.labelled import labelled_quantities
 from fdbcore.measures.line import Line
 from fdbcore.measures.moments import moments
-from fdbcore.measures.opportunities import opportunities
+from fdbcore.measures.opportunities import opportunities_in
 from fdbcore.measures.quantities import Share, Values
-from fdbcore.measures.timing import timing
+from fdbcore.measures.timing import timing_quantities
 from fdbcore.recording.files import RECORDING_SCHEMA
 from fdbcore.recording.labels import KeptLabels, Label, keep_labels
 from fdbcore.session.turns import detect_turns
@@ -31,7 +31,7 @@ from fdbcore.types import TurnSettings
 
 
 def counts(drawn: Dialogue) -> tuple[int, int, int, int]:
-    found = opportunities(drawn)
+    found = opportunities_in(drawn)
     return len(found.answered), len(found.premature), len(found.missed), found.censored
 
 
@@ -91,7 +91,7 @@ def test_a_system_that_dies_is_counted_against_for_as_long_as_the_caller_asks() 
         asked.append((start, start + 2))
         start += 2 + wait
     drawing = "A {} | B {}".format(*(" ".join(f"{a:g}-{b:g}" for a, b in side) for side in (asked, answers)))
-    measures = timing(dialogue(drawing))
+    measures = timing_quantities(dialogue(drawing))
     long_waits = sum(wait > 3 for wait in waits[:-1])
     expected = Share(8, 8 + long_waits, {"censored": 1})
     assert measures["answered_per_turn"] == expected
@@ -104,15 +104,15 @@ def test_the_wait_that_counts_is_a_setting() -> None:
     longer = TurnSettings(lapse_ms=5000)
     assert counts(Dialogue(detect_turns(a, b, longer), len(a), longer)) == (1, 0, 0, 0)
     assert (
-        timing(Dialogue(detect_turns(a, b, longer), len(a), longer))["lapse_s"]
-        == timing(dialogue("A 0-1 | B 1-2"))["lapse_s"]
+        timing_quantities(Dialogue(detect_turns(a, b, longer), len(a), longer))["lapse_s"]
+        == timing_quantities(dialogue("A 0-1 | B 1-2"))["lapse_s"]
     )
 
 
 def test_what_is_called_a_pause_is_waited_through() -> None:
     drawn = dialogue("A 0-2 6-8 12-14 26-27 | B 27.5-29", pauses=[(190, 610), (1400, 2600)])
     assert counts(drawn) == (1, 0, 1, 0)
-    assert timing(drawn)["answered_per_turn"] == Share(1, 2, {"censored": 0, "waited": 2})
+    assert timing_quantities(drawn)["answered_per_turn"] == Share(1, 2, {"censored": 0, "waited": 2})
     told = [(moment.kind, moment.start_tick) for moment in moments(drawn)]
     assert told == [("no_answer", 800), ("lapse", 1400), ("lapse", 200)]
 
@@ -135,7 +135,9 @@ def test_what_b_begins_in_a_pause_of_a_is_no_answer(
 ) -> None:
     drawn, plain = dialogue(drawing, pauses=[pause]), dialogue(drawing)
     assert counts(drawn)[:3] == expected
-    assert timing(drawn)["answered_per_turn"] == Share(expected[0], sum(expected), {"censored": 0, **excluded})
+    assert timing_quantities(drawn)["answered_per_turn"] == Share(
+        expected[0], sum(expected), {"censored": 0, **excluded}
+    )
     latencies_ms, eligible = response_curve(drawn)
     assert (len(latencies_ms), eligible) == (expected[0], sum(expected))
     of_answers = ("slow_answer", "no_answer", "cut_off")
@@ -168,7 +170,7 @@ def test_a_call_whose_pauses_b_cuts_into_has_as_many_opportunities_as_turn_ends(
 def test_waits_are_a_part_of_the_missing_answers(pauses: list[tuple[int, int]], expected: list[float]) -> None:
     """A silence of 11.5 s is missing after 10 s: of these a pause of 5.5 s is the greater part."""
     drawn = dialogue("A 0-2 6-8 19.5-21 | B 21.5-23", pauses=pauses)
-    measures = timing(drawn)
+    measures = timing_quantities(drawn)
     assert measures["a_unanswered_wait_s"] == Values("s", expected)
     assert measures["no_response_per_turn"] == Share(
         len(expected), len(expected) + 1, {"censored": 0} | ({"waited": len(pauses)} if pauses else {})
@@ -200,7 +202,7 @@ def test_the_last_turn_of_a_is_missed_where_the_line_was_open(
     assert all(event.censored == turn.censored for event in silence)
     assert [moment.kind for moment in moments(drawn)] == (["no_answer"] if expected[2] and tail_s > 1 else [])
     by_hand = KeptLabels("by hand", [Label("A", "turn_end", 2.0, 2.0)], [])
-    assert labelled(drawn, by_hand)["answered_per_labelled_turn_end"] == Share(
+    assert labelled_quantities(drawn, by_hand)["answered_per_labelled_turn_end"] == Share(
         0, expected[2], {"censored": expected[3]}
     )
 
@@ -214,7 +216,7 @@ def test_the_line_says_nothing_where_b_spoke_last(line: Line) -> None:
 
 def test_a_labelled_turn_end_after_which_a_goes_on_is_unanswered() -> None:
     ends = [Label("A", "turn_end", end, end) for end in (2.0, 7.0, 12.0)]
-    measures = labelled(dialogue("A 0-2 5-7 10-12 |", 2), KeptLabels("by hand", ends, []))
+    measures = labelled_quantities(dialogue("A 0-2 5-7 10-12 |", 2), KeptLabels("by hand", ends, []))
     assert measures["answered_per_labelled_turn_end"] == Share(0, 2, {"censored": 1})
 
 
@@ -260,7 +262,7 @@ def test_a_pause_that_the_clip_of_a_call_has_is_waited_through(tmp_path: Path) -
     clip = {"name": "pause-1", "path": "clips/pause-1", "group": "pause", "labels": labels}
     case = {"name": "call", "system": "moshi", "trial": 1, "clip": clip}
     meta: dict[str, Any] = {"parties": {"A": {"kind": "clip"}, "B": {"kind": "moshi"}}, "case": case}
-    found = opportunities(drawn_recording(tmp_path / "call", "A 0-2 6-8 | B 8.5-9", **meta).dialogue)
+    found = opportunities_in(drawn_recording(tmp_path / "call", "A 0-2 6-8 | B 8.5-9", **meta).dialogue)
     assert (len(found.answered), len(found.missed), len(found.waited)) == (1, 0, 1)
 
 
@@ -276,5 +278,5 @@ def test_a_silent_system_misses_every_long_silence(runs: list[int], line: Any) -
     last = len(re.search(r"\.*$", track)[0])  # type: ignore[index]
     expected = len(re.findall(r"(?=#\.{301,}#{20,})", track))
     expected += (line == "open" and last >= 20) or (line == "held" and last >= 1000)
-    assert len(opportunities(drawn).missed) == expected
-    assert all(not a[e.start_tick : e.end_tick].any() for e in opportunities(drawn).missed)
+    assert len(opportunities_in(drawn).missed) == expected
+    assert all(not a[e.start_tick : e.end_tick].any() for e in opportunities_in(drawn).missed)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from fdbcore.measures.compat import overlap_v15
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.labelled import labelled
+from fdbcore.measures.labelled import labelled_quantities
 from fdbcore.measures.quantities import Quantity, Share, Values
-from fdbcore.measures.recoveries import recoveries
-from fdbcore.measures.timing import timing
+from fdbcore.measures.recoveries import recovery_quantities
+from fdbcore.measures.timing import timing_quantities
 from fdbcore.recording.labels import CONTRIBUTIONS, KINDS, KeptLabels, Label
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import SIDES, TurnSettings
@@ -41,7 +41,7 @@ CALL = "A 0.5-2 5-8 14-15 20-24 | B 2.6-4 7.5-9 10-13 21-21.4 22.5-23.5 24.2-26"
 def test_the_spans_are_where_it_was_drawn(
     measure: str, spans: list[tuple[float, float]], others: list[tuple[float, float]]
 ) -> None:
-    found = timing(dialogue(CALL), with_chance=False)[measure]
+    found = timing_quantities(dialogue(CALL), with_chance=False)[measure]
     assert in_s(found.spans) == sorted(spans)
     assert in_s(found.others if isinstance(found, Share) else ()) == sorted(others)
 
@@ -53,7 +53,9 @@ def in_s(spans: object) -> list[tuple[float, float]]:
 
 def test_b_stops_for_one_of_two_interruptions() -> None:
     """A comes in at 2 s, where B stops 0.8 s later, and at 11 s, where B goes on."""
-    found = timing(dialogue("A 2-4.5 11-13 | B 0-2.8 8-16"), with_chance=False)["b_stopped_within_2s_per_long_a_onset"]
+    found = timing_quantities(dialogue("A 2-4.5 11-13 | B 0-2.8 8-16"), with_chance=False)[
+        "b_stopped_within_2s_per_long_a_onset"
+    ]
     assert isinstance(found, Share)
     assert (in_s(found.spans), in_s(found.others)) == ([(2, 4.5)], [(11, 13)])
 
@@ -77,7 +79,11 @@ def test_there_are_as_many_spans_as_items(seed: int, given_labels: list[Label]) 
     within = [label for label in given_labels if label.end_tick <= len(a)]
     labels = KeptLabels("by hand", sorted(within), [])
     words = [(f"word{k % 5}", k / 3, k / 3 + 0.2) for k in range(len(a) // 34)]
-    measured = timing(conversation) | labelled(conversation, labels) | recoveries(conversation, labels, words)
+    measured = (
+        timing_quantities(conversation)
+        | labelled_quantities(conversation, labels)
+        | recovery_quantities(conversation, labels, words)
+    )
     user, system = ([(s / 100, e / 100) for s, e in conversation.ipus[side]] for side in SIDES)
     measured |= overlap_v15(user, system, within)
     for name, found in measured.items():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fdbcore.measures.answers import response_curve
 from fdbcore.measures.dialogue import NEVER_TICKS, Dialogue
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
-from fdbcore.measures.timing import timing
+from fdbcore.measures.timing import timing_quantities
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import TurnSettings
 
@@ -34,7 +34,7 @@ def ratio(quantity: Quantity) -> float:
 def test_answered_premature_and_missing_responses_compete() -> None:
     # answered after 0.5 s; premature by 0.4 s; no answer in 10 s, A asks again, answered with a filler first
     drawn = dialogue("A 0-2 6-8 12-14 26-28 | B 2.5-4.5 7.6-10 28.3-28.6 29.0-31")
-    measures = timing(drawn)
+    measures = timing_quantities(drawn)
     assert values(measures["response_latency_ms"]) == [500, 300]
     assert values(measures["response_long_ipu_latency_ms"]) == [500, 1000]
     assert share(measures["answered_per_turn"]) == (2, 4)
@@ -46,21 +46,21 @@ def test_answered_premature_and_missing_responses_compete() -> None:
 
 
 def test_an_answer_after_the_window_is_a_missing_one() -> None:
-    measures = timing(dialogue("A 0-2 | B 13-15"))
+    measures = timing_quantities(dialogue("A 0-2 | B 13-15"))
     assert share(measures["answered_per_turn"]) == (0, 1)
     assert share(measures["no_response_per_turn"]) == (1, 1)
     assert values(measures["response_latency_ms"]) == []
 
 
 def test_an_answer_hidden_by_the_end_is_censored() -> None:
-    measure = timing(dialogue("A 0-2 | B 3-3.1", tail_s=0))["answered_per_turn"]
+    measure = timing_quantities(dialogue("A 0-2 | B 3-3.1", tail_s=0))["answered_per_turn"]
     assert measure == Share(0, 0, {"censored": 1})
 
 
 def test_overlap_onsets_by_their_length_and_what_the_other_did() -> None:
     # long and yielded to after 0.5 s; short, B goes on; long, B goes on; at B's start; 0.1 s before B's end
     drawn = dialogue("A 2-5 12-12.4 14-16 20.1-20.5 29.9-31 | B 0-2.5 10-18 20-24 26-30")
-    measures = timing(drawn)
+    measures = timing_quantities(drawn)
     assert share(measures["b_stopped_within_1s_per_long_a_onset"]) == (1, 2)
     assert share(measures["b_stopped_within_1s_per_short_a_onset"]) == (0, 1)
     assert values(measures["b_stop_latency_ms_per_long_a_onset"]) == [500]
@@ -85,17 +85,17 @@ def test_overlap_onsets_by_their_length_and_what_the_other_did() -> None:
     ],
 )
 def test_who_stops_stays_silent_until_the_other_has_ended(drawing: str, stops: int) -> None:
-    measures = timing(dialogue(drawing))
+    measures = timing_quantities(dialogue(drawing))
     assert share(measures["b_stopped_within_1s_per_long_a_onset"]) == (stops, 1)
 
 
 def test_a_side_that_gives_way_at_once_is_counted_beside_what_chance_would_do() -> None:
     """B stops 150 ms after A comes in, three times; once it speaks on; once both had started together."""
     drawn = dialogue("A 5-8 15-18 25-28 35-38 45.1-48 | B 2-5.15 12-15.15 22-25.15 32-36 45-50")
-    found = timing(drawn)["b_stopped_at_once_per_long_a_onset"]
+    found = timing_quantities(drawn)["b_stopped_at_once_per_long_a_onset"]
     assert isinstance(found, Share)
     assert (found.count, found.n, found.excluded) == (3, 4, {"simultaneous": 1})
-    assert share(timing(drawn)["b_stopped_within_1s_per_long_a_onset"]) == (1, 1)
+    assert share(timing_quantities(drawn)["b_stopped_within_1s_per_long_a_onset"]) == (1, 1)
     # Of 17.45 s of B's speech that are 0.2 s or more behind its starts, 1 s is so near to its five ends.
     assert found.chance == pytest.approx(1 / 17.45, abs=0.003)
 
@@ -103,7 +103,7 @@ def test_a_side_that_gives_way_at_once_is_counted_beside_what_chance_would_do() 
 def test_chance_is_the_share_over_all_shifts() -> None:
     """Every shift of A's onsets round the session, one by one."""
     drawn = dialogue("A 5-8 15-18 25-28 35-38 | B 2-5.4 12-16 22-25.3 32-36 36.3-39")
-    found = timing(drawn)["b_stopped_within_1s_per_long_a_onset"]
+    found = timing_quantities(drawn)["b_stopped_within_1s_per_long_a_onset"]
     assert isinstance(found, Share)
     onsets, spans = [2500, 3500], drawn.ipus["B"].tolist()
     stopped = []
@@ -128,7 +128,9 @@ def test_chance_is_what_a_deaf_system_does() -> None:
     a = np.zeros(n_ticks, dtype=np.bool_)
     for start in 600 * np.arange(99) + rng.integers(0, 400, 99):
         a[start : start + 150] = True
-    measure = timing(Dialogue(detect_turns(a, b), n_ticks, TurnSettings()))["b_stopped_within_1s_per_long_a_onset"]
+    measure = timing_quantities(Dialogue(detect_turns(a, b), n_ticks, TurnSettings()))[
+        "b_stopped_within_1s_per_long_a_onset"
+    ]
     assert isinstance(measure, Share)
     # Onsets more than 0.2 s after B's start and before its end: 1.6 s wide, 0.8 s of it within 1 s of the end.
     assert measure.chance == pytest.approx(0.5, abs=0.01)
@@ -136,21 +138,21 @@ def test_chance_is_what_a_deaf_system_does() -> None:
 
 
 def test_a_silent_system_answers_nothing() -> None:
-    measures = timing(dialogue("A 0-2 14-16 | ", tail_s=12))
+    measures = timing_quantities(dialogue("A 0-2 14-16 | ", tail_s=12))
     assert share(measures["no_response_per_turn"]) == (2, 2)
     assert measures["b_initial_silence_s"] == Values("s", [], {"never_spoke": 1})
     assert ratio(measures["b_talk_share"]) == 0
 
 
 def test_a_system_that_never_answers_shows_where_the_caller_does_not_wait_long() -> None:
-    measures = timing(dialogue("A 0-2 6.5-8 9-10 |"))
+    measures = timing_quantities(dialogue("A 0-2 6.5-8 9-10 |"))
     assert share(measures["no_response_per_turn"]) == (1, 1)
     assert values(measures["a_unanswered_wait_s"]) == [4.5]
 
 
 def test_silence_has_no_measures_but_its_length() -> None:
     drawn = Dialogue(detect_turns(np.zeros(500, np.bool_), np.zeros(500, np.bool_)), 500, TurnSettings())
-    measures = timing(drawn)
+    measures = timing_quantities(drawn)
     assert share(measures["answered_per_turn"]) == (0, 0)
     assert values(measures["lapse_s"]) == []
     assert ratio(measures["gap_per_min"]) == 0
@@ -169,7 +171,7 @@ def test_shares_of_time_and_stops_equal_naive_counts(runs_a: list[int], runs_b: 
     for event in drawn.events:
         if event.kind == "speech_end":
             speaking[event.side][event.start_tick : event.end_tick] = True
-    measures = timing(drawn)
+    measures = timing_quantities(drawn)
     assert ratio(measures["a_talk_share"]) == pytest.approx(speaking["A"].mean())
     any_speech = (speaking["A"] | speaking["B"]).sum()
     both = (speaking["A"] & speaking["B"]).sum()

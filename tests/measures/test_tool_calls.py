@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fdbcore.measures.tool_calls import tool_calls
+from fdbcore.measures.tool_calls import tool_calls_in
 
 
 def event(tick: int, kind: str, number: str, **fields: object) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def test_each_call_is_one_whatever_became_of_it() -> None:
         complete(20, "late", 500),
         event(30, "tool_result", "late", status="ended", error="the end"),
     ]
-    found = tool_calls(events)
+    found = tool_calls_in(events)
     assert [
         (each["id"], each["status"], each["begun_tick"], each["complete_tick"], each["end_tick"]) for each in found
     ] == [
@@ -59,7 +59,7 @@ def test_an_id_that_was_used_twice_is_two_calls() -> None:
         complete(9, "x"),
         event(10, "tool_result", "x", status="malformed", error="used before"),
     ]
-    assert [(each["status"], each["complete_tick"], each["end_tick"]) for each in tool_calls(events)] == [
+    assert [(each["status"], each["complete_tick"], each["end_tick"]) for each in tool_calls_in(events)] == [
         ("ok", 5, 6),
         ("malformed", 9, 10),
     ]

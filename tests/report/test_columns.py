@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fdbcore.report.scorecard.columns import ELLIPSIS, ColumnGroup, cells_table, columns, fitted, padded, table, wrapped
+from fdbcore.report.scorecard.columns import (
+    ELLIPSIS,
+    ColumnGroup,
+    cells_table,
+    fitted,
+    padded,
+    table,
+    width_columns,
+    wrapped,
+)
 from fdbcore.report.terminal import laid_out
 
 TEXTS = st.text(st.sampled_from("ab あ漢ｶ、é\u0301\u200d…"), max_size=30)
@@ -16,25 +25,25 @@ TEXTS = st.text(st.sampled_from("ab あ漢ｶ、é\u0301\u200d…"), max_size=30
     ("text", "expected"), [("abc", 3), ("三分", 4), ("ｶﾅ", 2), ("か\u3099", 2), ("e\u0301", 1), ("ＡＢ", 4), ("", 0)]
 )
 def test_how_many_columns_a_terminal_gives(text: str, expected: int) -> None:
-    assert columns(text) == expected
+    assert width_columns(text) == expected
 
 
 @given(TEXTS, st.integers(1, 20), st.booleans())
 def test_padded_is_exactly_as_wide_as_asked(text: str, width: int, right: bool) -> None:
-    assert columns(padded(text, width, right)) == width
+    assert width_columns(padded(text, width, right)) == width
 
 
 @given(TEXTS.map(lambda text: text.replace(ELLIPSIS, "")), st.integers(1, 20))
 def test_fitted_keeps_the_start_and_the_end(text: str, width: int) -> None:
     found = fitted(text, width)
-    assert columns(found) <= width
-    if columns(text) <= width:
+    assert width_columns(found) <= width
+    if width_columns(text) <= width:
         assert found == text
     else:
         start, _, end = found.rpartition(ELLIPSIS)
         assert text.startswith(start)
         assert text.endswith(end)
-        assert columns(found) >= width - 2  # a wide character may not fit on either side
+        assert width_columns(found) >= width - 2  # a wide character may not fit on either side
 
 
 @given(
@@ -44,7 +53,7 @@ def test_fitted_keeps_the_start_and_the_end(text: str, width: int) -> None:
 )
 def test_wrapped_lines_fit_and_lose_nothing(words: list[str], width: int, indent: int) -> None:
     lines = list(wrapped(" ".join(words), width, indent))
-    assert all(columns(line) <= width for line in lines)
+    assert all(width_columns(line) <= width for line in lines)
     assert all(line.startswith(" " * indent) for line in lines[1:])
     assert "".join(lines).replace(" ", "") == "".join(words)
 
@@ -75,7 +84,7 @@ def test_a_number_wider_than_its_column_is_whole() -> None:
 def test_tables_fit_and_hold_every_column(names: list[str], widths: list[list[int]], width: int) -> None:
     groups = [group("", [4], len(names)), *[group(f"t{k}", own, len(names)) for k, own in enumerate(widths)]]
     lines = table(names, groups, width)
-    assert all(columns(line) <= width for line in lines)
+    assert all(width_columns(line) <= width for line in lines)
     assert sum(line.count("h") for line in lines) >= sum(map(sum, widths)) + 4
     assert len(lines) % (len(names) + 3) == len(names) + 2  # each part: titles, headers, rows; a blank line between
 

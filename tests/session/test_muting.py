@@ -21,10 +21,10 @@ import fdbcore.runs.replay
 from fdbcore.cli.main import main
 from fdbcore.clock import MonotonicClock, VirtualClock
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.opportunities import opportunities
+from fdbcore.measures.opportunities import opportunities_in
 from fdbcore.measures.quantities import Ratio, Values
 from fdbcore.measures.reading import Reading
-from fdbcore.measures.timing import timing
+from fdbcore.measures.timing import timing_quantities
 from fdbcore.protocols import Clock
 from fdbcore.recording.files import ACTIVITY, AUDIO, EVENTS, TURNS
 from fdbcore.recording.meta import KnownMeta
@@ -112,7 +112,7 @@ def test_a_replay_gives_the_same_events_and_measures(tmp_path: Path) -> None:
     assert replayed.turn_events == live.turn_events
     assert muted(replayed) == muted(live) != []
     assert replayed.dialogue.muted_ticks == live.dialogue.muted_ticks == 400
-    assert timing(replayed.dialogue) == timing(live.dialogue)
+    assert timing_quantities(replayed.dialogue) == timing_quantities(live.dialogue)
     told = CliRunner().invoke(main, ["replay", str(live.path), "--out", str(tmp_path / "told")])
     shown = " ".join(told.output.split())
     assert "B's first sound was muted" in shown
@@ -140,12 +140,12 @@ def dialogue(text: str, muted_ticks: int = 400) -> Dialogue:
     ],
 )
 def test_what_begins_while_b_is_muted_is_no_opportunity(text: str, answered: int, premature: int, missed: int) -> None:
-    found = opportunities(dialogue(text))
+    found = opportunities_in(dialogue(text))
     assert (len(found.answered), len(found.premature), len(found.missed)) == (answered, premature, missed)
 
 
 def test_the_time_in_which_b_is_muted_is_neither_its_silence_nor_measured() -> None:
-    found = timing(dialogue("A 0.5-2 9-11 | B 2.2-3.7 6-8 11.5-14"))  # 17 s
+    found = timing_quantities(dialogue("A 0.5-2 9-11 | B 2.2-3.7 6-8 11.5-14"))  # 17 s
     first, lapses, share_a, share_b = (
         found[name] for name in ("b_initial_silence_s", "lapse_s", "a_talk_share", "b_talk_share")
     )
@@ -157,7 +157,7 @@ def test_the_time_in_which_b_is_muted_is_neither_its_silence_nor_measured() -> N
     assert lapses.values == []
     assert (share_a.total, share_a.exposure) == (200, 1300)
     assert (share_b.total, share_b.exposure) == (450, 1300)
-    unknown = timing(dialogue("A 0.5-2 9-11 | B 3-5 11.5-14"))["b_initial_silence_s"]
+    unknown = timing_quantities(dialogue("A 0.5-2 9-11 | B 3-5 11.5-14"))["b_initial_silence_s"]
     assert isinstance(unknown, Values)
     assert (unknown.values, unknown.excluded) == ([], {"censored": 1})
 
@@ -174,7 +174,7 @@ def test_the_time_in_which_b_is_muted_is_neither_its_silence_nor_measured() -> N
 )
 def test_speech_after_the_muted_time_counts_alike_wherever_it_began(text: str) -> None:
     a, b = (side[400:] for side in activity(text))
-    found = timing(dialogue(text))
+    found = timing_quantities(dialogue(text))
     minutes = len(a) / 6000
     for name, track in (("a_ipu", a), ("b_ipu", b), ("overlap", a & b)):
         number, seconds = found[f"{name}_per_min"], found[f"{name}_s_per_min"]
@@ -199,8 +199,8 @@ def test_whoever_speaks_later_is_measured_as_if_nobody_was_muted(turns: list[tup
         (a, b)[number % 2][at : at + length] = True
         at += length + gap
     events = detect_turns(a, b)
-    with_mute = timing(Dialogue(events, 6000, TurnSettings(), line="held", muted_ticks=400))
-    without = timing(Dialogue(events, 6000, TurnSettings(), line="held"))
+    with_mute = timing_quantities(Dialogue(events, 6000, TurnSettings(), line="held", muted_ticks=400))
+    without = timing_quantities(Dialogue(events, 6000, TurnSettings(), line="held"))
     for name, found in with_mute.items():
         if isinstance(found, Ratio) and found.unit in ("1/min", "s/min"):
             assert found.total == without[name].total  # type: ignore[union-attr]

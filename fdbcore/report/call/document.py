@@ -1,6 +1,6 @@
 """The JSON document of one recording: what `fdbcore replay --json` prints, and what the HTML report draws.
 
-Its types are in `document_types`; `fdbcore.report.schemas` publishes its schema.
+`fdbcore.report.schemas` publishes the schema of its type.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fdbcore.measures.findings import Finding
 from fdbcore.measures.heard_words import HeardLine, heard_lines
 from fdbcore.measures.live_record import Held, live_record
 from fdbcore.measures.moments import Moment
-from fdbcore.measures.opportunities import opportunities
+from fdbcore.measures.opportunities import opportunities_in
 from fdbcore.measures.placed_lines import PlacedLines, placed_lines
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.health import Health
@@ -201,7 +201,7 @@ class _Events:
         self._reading = reading
 
     def __iter__(self) -> Iterator[Event]:
-        unanswered = {event for event in opportunities(self._reading.dialogue).missed if event.kind == "pause"}
+        unanswered = {event for event in opportunities_in(self._reading.dialogue).missed if event.kind == "pause"}
         for event, suspect in self._reading.events_with_suspects:
             yield cast(
                 "Event",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.cautions import cautions_of
 from fdbcore.analysis.input_notes import standing_out
 from fdbcore.analysis.line_effects import pooled_text
 from fdbcore.analysis.score import read_scores
@@ -144,7 +144,7 @@ def run_screen(run: Survey, columns: int = COLUMNS) -> str:
     notes = [
         f"median answer time {_with_n(pooled['response_latency_ms'])}",
         f"answered {_with_n(pooled['answered_per_turn'])}",
-        *(f"!! {text}" for text in cautions({"": pooled})),
+        *(f"!! {text}" for text in cautions_of({"": pooled})),
         *([filled(f"by your labels: {found}", COLUMNS, "  ")] if (found := by_labels(pooled)) else []),
         *(f"lines: {told}" for found in [run.lines] if found and (told := pooled_text(found))),
         columns_of.note(),

@@ -8,7 +8,7 @@ from typing import Final
 
 from fdbcore.analysis.call_verdicts import VERDICTS
 from fdbcore.analysis.cautions import TOO_FEW
-from fdbcore.analysis.cautions import cautions as interval_cautions
+from fdbcore.analysis.cautions import cautions_of as interval_cautions
 from fdbcore.analysis.comparison import ComparedCalls, ComparedMeasure, DescribedRun, RunComparison
 from fdbcore.analysis.differences import Verdict
 from fdbcore.analysis.gate_file import DEFAULTS

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.cautions import cautions_of
 from fdbcore.analysis.comparison import ComparedCalls, ComparedMeasure, RunComparison
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.floor_transfers import SystemTransfers, system
@@ -137,7 +137,7 @@ def measures_table(
         f"intervals over {units_text(cluster)} (shares: Wilson with the design effect of the clusters; else bootstrap, "
         f"{units_text(cluster)} resampled). Shares are of all opportunities, or onsets, n; the median answer time is "
         "of the n that were answered."
-    ) + "".join(f" {text[:1].upper()}{text[1:]}." for text in cautions(summaries, cluster))
+    ) + "".join(f" {text[:1].upper()}{text[1:]}." for text in cautions_of(summaries, cluster))
     columns = ["Measure", *(each.name for each in systems)]
     return PaperTable(caption, columns, "l" + "r" * len(systems), rows, "tab:measures")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fdbcore.analysis.cautions import cautions
+from fdbcore.analysis.cautions import cautions_of
 from fdbcore.analysis.line_effects import pooled_text
 from fdbcore.analysis.settings_differences import earlier
 from fdbcore.analysis.summaries import Measures, Summary
@@ -51,7 +51,7 @@ def _lines(run: Survey, compared: Sequence[SystemCalls]) -> Iterator[tuple[str, 
         yield from (("lines", told) for found in [run.lines] if found and (told := pooled_text(found)))
         if not compared:
             yield from beside_echo(dict(_figures(run.measures)), dict(_figures(with_echo(run.measures))))
-        yield from (("!!", text) for text in cautions(measures_by_system(run, compared)))
+        yield from (("!!", text) for text in cautions_of(measures_by_system(run, compared)))
         yield from _worst(run)
     for number, row in enumerate(left_out[:SHOWN]):
         yield "" if number else "not scored", f"{row.call.name}: {row.call.unscored}"

@@ -34,7 +34,7 @@ def cells_table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
     """
     (title, *heads), *others = rows
     cells = [row[1:] for row in others]
-    widths = [max(map(columns, column)) for column in zip(heads, *cells, strict=True)]
+    widths = [max(map(width_columns, column)) for column in zip(heads, *cells, strict=True)]
     nothing = ColumnGroup("", [], [], [[] for _ in others])
     return table([row[0] for row in others], [nothing, ColumnGroup(title, heads, widths, cells)], width, width // 2)
 
@@ -48,7 +48,7 @@ def table(
     name_columns: the most that names take; longer ones are cut in their middle.
     """
     first, *wide = map(_holding_its_cells, groups)
-    wished = min(max(map(columns, names)), name_columns)
+    wished = min(max(map(width_columns, names)), name_columns)
     others = [part for group in wide for part in _narrower(group, width - first.width - wished)]
     widest = max((group.width for group in others), default=0)
     named = min(wished, max(NAME_LEAST, width - first.width - widest))
@@ -66,7 +66,8 @@ def _holding_its_cells(group: ColumnGroup) -> ColumnGroup:
     return replace(
         group,
         widths=[
-            max([width, *(columns(row[place]) for row in group.cells)]) for place, width in enumerate(group.widths)
+            max([width, *(width_columns(row[place]) for row in group.cells)])
+            for place, width in enumerate(group.widths)
         ],
     )
 
@@ -77,7 +78,7 @@ def _narrower(group: ColumnGroup, width: int) -> Iterator[ColumnGroup]:
     for end in range(1, len(group.widths) + 1):
         if end == len(group.widths) or sum(group.widths[begin : end + 1]) + 2 * (end + 1 - begin) > width:
             widths = list(group.widths[begin:end])
-            widths[-1] += max(0, columns(group.title) - sum(widths) - 2 * (len(widths) - 1))
+            widths[-1] += max(0, width_columns(group.title) - sum(widths) - 2 * (len(widths) - 1))
             yield ColumnGroup(group.title, group.headers[begin:end], widths, [row[begin:end] for row in group.cells])
             begin = end
 
@@ -95,7 +96,7 @@ def _cells(group: ColumnGroup, cells: Sequence[str]) -> str:
     return "".join("  " + padded(cell, width) for cell, width in zip(cells, group.widths, strict=True))
 
 
-def columns(text: str) -> int:
+def width_columns(text: str) -> int:
     """The columns that a text takes on a terminal: two for a wide character (East Asian), none for a combining one."""
     return sum(_columns(character) for character in text)
 
@@ -109,16 +110,16 @@ def _columns(character: str) -> int:
 def padded(text: str, width: int, right: bool = True) -> str:
     """The text in exactly `width` columns; a longer text is cut in its middle."""
     text = fitted(text, width)
-    space = " " * (width - columns(text))
+    space = " " * (width - width_columns(text))
     return space + text if right else text + space
 
 
 def fitted(text: str, width: int) -> str:
     """The text; if it takes more than `width` columns, it is cut in its middle."""
-    if columns(text) <= width:
+    if width_columns(text) <= width:
         return text
     tail = _start(text[::-1], (width - 1) // 2)[::-1]
-    return _start(text, width - 1 - columns(tail)) + ELLIPSIS + tail
+    return _start(text, width - 1 - width_columns(tail)) + ELLIPSIS + tail
 
 
 def _start(text: str, width: int) -> str:
@@ -136,10 +137,10 @@ def wrapped(text: str, width: int, indent: int = 0) -> Iterator[str]:
     line = ""
     for number, word in enumerate(text.split(" ")):
         longer = f"{line} {word}" if number else word
-        if columns(longer) > width and line.strip():
+        if width_columns(longer) > width and line.strip():
             yield line
             longer = " " * indent + word
-        while columns(longer) > width:  # a word longer than a line
+        while width_columns(longer) > width:  # a word longer than a line
             head = _start(longer, width)
             yield head
             longer = " " * indent + longer[len(head) :]

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from fdbcore.report.format import NONE, p_value
-from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, columns, fitted, table, wrapped
+from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, width_columns, wrapped
 from fdbcore.report.scorecard.tables import OWN_N, has_sd, headed, scales_of
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Pooling, Scale, Scorecard, ScoreRow, Telling
@@ -92,7 +92,7 @@ def _with_n(scales: Sequence[Scale], rows: Sequence[ScoreRow], cells: Sequence[S
 
 
 def _group(title: str, heads: Sequence[str], cells: Sequence[Sequence[str]]) -> ColumnGroup:
-    widths = [max(map(columns, column)) for column in zip(heads, *cells, strict=True)]
+    widths = [max(map(width_columns, column)) for column in zip(heads, *cells, strict=True)]
     return ColumnGroup(title, heads, widths, cells)
 
 
@@ -158,7 +158,7 @@ def _differences(card: Scorecard, compared: Sequence[Difference], width: int) ->
 def _telling(one: Telling, scale: Scale, width: int) -> str:
     what, value = f"{one.what} {scale.label}", f"{one.case.values[scale.id]:.2f}"
     start = f"{what:<18}{value}  {fitted(one.case.system, 16)} {fitted(one.case.id, 14)} "
-    return start + fitted(one.case.text, max(8, width - columns(start)))
+    return start + fitted(one.case.text, max(8, width - width_columns(start)))
 
 
 def problem_lines(problems: Sequence[Problem], width: int, title: str = "left out") -> Iterator[str]:

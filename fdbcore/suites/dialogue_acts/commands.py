@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.errors import SettingsError, told_as
 from fdbcore.protocols.suite import Command, Console
-from fdbcore.report.format import counted
+from fdbcore.report import counted
 from fdbcore.types import Option, Problem, clock_text
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ TTS_HELP: Final = (
 def _generate(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore import clock
     from fdbcore.registry import model
-    from fdbcore.runs.services import ends_soon
+    from fdbcore.runs import ends_soon
     from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
     from fdbcore.suites.dialogue_acts.sets import RECORDS
     from fdbcore.suites.dialogue_acts.writing import generate as made
@@ -95,8 +95,7 @@ def _summary(progress: GenerationProgress, price: Price | None) -> str:
 
 
 def _speak(options: Mapping[str, Any], console: Console) -> bool:
-    from fdbcore.recording.files import part_of
-    from fdbcore.recording.form import one_call
+    from fdbcore.recording import one_call, part_of
     from fdbcore.registry import speaker
     from fdbcore.suites.dialogue_acts.sets import locale_of, records_in
     from fdbcore.suites.dialogue_acts.writing.speak import ASSISTANT, default_speaker, speak_records
@@ -126,7 +125,7 @@ def reasons(problems: Iterable[Problem]) -> list[str]:
 
 
 def _what_is_there(folder: Path) -> str:
-    from fdbcore.recording.files import read_json
+    from fdbcore.recording import read_json
     from fdbcore.suites.dialogue_acts.writing.speak import SPEAK
 
     notes = read_json(folder / SPEAK)

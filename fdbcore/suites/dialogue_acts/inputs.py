@@ -10,14 +10,13 @@ from typing import Any, Final
 
 from msgspec import structs, to_builtins
 
-from fdbcore.analysis.corpus import Run
+from fdbcore.analysis import Run
 from fdbcore.errors import FdbError, InputError, SettingsError
-from fdbcore.models.cache import KeptModel
+from fdbcore.models import KeptModel
 from fdbcore.protocols import Model, Transcriber, UsesServers
-from fdbcore.recording.run import is_recorded
-from fdbcore.runs.estimates import expected_use, tokens_of
-from fdbcore.runs.expected_words import expected_hearing
-from fdbcore.runtime.redaction import clean
+from fdbcore.recording import is_recorded
+from fdbcore.runs import expected_hearing, expected_use, tokens_of
+from fdbcore.runtime import clean
 from fdbcore.suites.dialogue_acts import replies
 from fdbcore.suites.dialogue_acts.models.annotate import (
     AnnotatedWith,

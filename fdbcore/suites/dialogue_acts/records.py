@@ -19,9 +19,7 @@ from typing import Annotated, Any, Final, Self, TypeVar
 from msgspec import Meta, Struct, structs, to_builtins
 
 from fdbcore.errors import ActError, InputError
-from fdbcore.runtime.json_values import MOST_DEPTH, is_flat
-from fdbcore.runtime.redaction import clean
-from fdbcore.runtime.texts import utf8_text
+from fdbcore.runtime import MOST_DEPTH, clean, is_flat, utf8_text
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet, paper_acts
 from fdbcore.types import Problem
 

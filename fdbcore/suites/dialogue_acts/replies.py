@@ -7,15 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from fdbcore.analysis.order import planned_cases
+from fdbcore.analysis import planned_cases
 from fdbcore.errors import FdbError, InputError, SettingsError
-from fdbcore.measures.reading import Reading
+from fdbcore.measures import Reading
 from fdbcore.protocols import Transcriber
-from fdbcore.recording.files import REPLY
-from fdbcore.recording.form import one_call
-from fdbcore.recording.meta import Outcome, PlannedCase
-from fdbcore.recording.run import outcome_in, read_plan
-from fdbcore.session.converse import has_declined, said_nothing
+from fdbcore.recording import REPLY, Outcome, PlannedCase, one_call, outcome_in, read_plan
+from fdbcore.session import has_declined, said_nothing
 from fdbcore.suites.dialogue_acts.records import LiveReply, Lost, Response, SaidApart
 from fdbcore.suites.dialogue_acts.sets import RECORDS, records_in
 from fdbcore.suites.dialogue_acts.turns.calls import Turn

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.errors import FdbError, InputError, SettingsError
-from fdbcore.recording.files import read_json
-from fdbcore.recording.places import located
-from fdbcore.recording.run import read_plan
+from fdbcore.recording import located, read_json, read_plan
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, folder_of
 from fdbcore.suites.dialogue_acts.records import (
     REFERENCE,

@@ -12,7 +12,7 @@ from msgspec import to_builtins
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import UsesServers
 from fdbcore.protocols.suite import Labels, Show, Suite, SuiteOptions
-from fdbcore.runs.judge_flags import MAX_COST
+from fdbcore.runs import MAX_COST
 from fdbcore.suites.dialogue_acts.commands import COMMANDS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored

@@ -33,8 +33,7 @@ import numpy.typing as npt
 
 from fdbcore._ext.align import FACTOR_ONE
 from fdbcore.errors import InputError
-from fdbcore.runtime.shape import misfits, unexpected
-from fdbcore.runtime.texts import utf8_text
+from fdbcore.runtime import misfits, unexpected, utf8_text
 from fdbcore.runtime.toml_values import toml_values
 
 DATA: Final = Path(str(files("fdbcore.suites.dialogue_acts"))) / "data"

@@ -16,31 +16,21 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import to_builtins
 
-from fdbcore.analysis.order import planned_cases
-from fdbcore.audio.decode import AudioFile
+from fdbcore.analysis import planned_cases
+from fdbcore.audio import AudioFile
 from fdbcore.errors import FdbError, InputError
-from fdbcore.measures.reading import Reading
+from fdbcore.measures import Reading
 from fdbcore.protocols.suite import Show
-from fdbcore.recording.files import part_of
-from fdbcore.recording.form import one_call
-from fdbcore.recording.places import located
-from fdbcore.recording.run import FAILED, is_planned, outcome_in, read_plan
-from fdbcore.report.exports.fdb import why_not_held
-from fdbcore.runs.plan import users_of
-from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
-from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
-from fdbcore.runtime.address import query_of, split_query
-from fdbcore.runtime.executor import Workers
-from fdbcore.sources.calls import PlannedCall
-from fdbcore.sources.clips import clips_in, fit_for_a_folder
-from fdbcore.sources.names import Oddities
-from fdbcore.sources.sessions import SessionInput
-from fdbcore.sources.word_files import chunks_in
+from fdbcore.recording import FAILED, is_planned, located, one_call, outcome_in, part_of, read_plan
+from fdbcore.report import why_not_held
+from fdbcore.runs import ReplayProgress, ReplayResult, ReplaySettings, replay_corpus, users_of
+from fdbcore.runtime import Workers, query_of, split_query
+from fdbcore.sources import Oddities, PlannedCall, SessionInput, chunks_in, clips_in, fit_for_a_folder
 from fdbcore.suites.fdb_v1.samples import UserSample, Version, sample_of, task_of
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Clip, Material, Problem, Side, SideA, UserLabels
 
 if TYPE_CHECKING:
-    from fdbcore.recording.meta import PlannedCase
+    from fdbcore.recording import PlannedCase
 
 RECORDINGS: Final = "recordings"
 """Where in the results folder the recordings of released outputs are, a folder for each system."""

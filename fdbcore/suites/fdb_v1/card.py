@@ -8,18 +8,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from fdbcore.recording.form import converted
-from fdbcore.report.format import NONE, counted, judging_took, p_value
-from fdbcore.report.glossary import TERMS as GLOSSARY
-from fdbcore.report.glossary import in_words
-from fdbcore.report.html.templates import render, static
-from fdbcore.report.html.values import Cell
-from fdbcore.report.scorecard.columns import ColumnGroup, columns, table
-from fdbcore.report.scorecard.screen import interval_text, number_text
-from fdbcore.report.scorecard.verdicts import verdicts
-from fdbcore.report.svg.text import drawing, number
-from fdbcore.report.terminal import filled
-from fdbcore.results.document import scorecard
+from fdbcore.recording import converted
+from fdbcore.report import (
+    NONE,
+    Cell,
+    ColumnGroup,
+    counted,
+    drawing,
+    filled,
+    in_words,
+    interval_text,
+    judging_took,
+    number,
+    number_text,
+    p_value,
+    render,
+    static,
+    table,
+    verdicts,
+    width_columns,
+)
+from fdbcore.report import TERMS as GLOSSARY
+from fdbcore.results import scorecard
 from fdbcore.suites.fdb_v1.judging import REASONS, TOLD
 from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, HEARD, MEASURES
 from fdbcore.suites.fdb_v1.over_samples import V1PairedTest, V1Range
@@ -296,7 +306,7 @@ def ranges_table(ranges: Sequence[V1Range], width: int) -> list[str]:
     groups = [
         ColumnGroup("", ["measure"], [len("measure")], [[measure] for measure in measures]),
         ColumnGroup("", ["n", "least", "most"], [3, 5, 5], list(zip(*limits, strict=True))),
-        ColumnGroup("by each", by, [*map(columns, by)], values),
+        ColumnGroup("by each", by, [*map(width_columns, by)], values),
     ]
     return table(names, groups, width)
 

@@ -23,14 +23,12 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from fdbcore._ext.resample import Resampler
-from fdbcore.audio.wav import wav_bytes
+from fdbcore.audio import wav_bytes
 from fdbcore.errors import InputError
-from fdbcore.measures.compat import Segment, segments
-from fdbcore.measures.reading import Reading
-from fdbcore.measures.silero_track import RATE_HZ, file_rate_hz, file_samples, probabilities_of
-from fdbcore.recording.files import read_json, write_json
-from fdbcore.runtime.numbers import number_of
-from fdbcore.sources.recorded import audio_state, stereo_blocks
+from fdbcore.measures import RATE_HZ, Reading, Segment, file_rate_hz, file_samples, probabilities_of, segments
+from fdbcore.recording import read_json, write_json
+from fdbcore.runtime import number_of
+from fdbcore.sources import audio_state, stereo_blocks
 from fdbcore.suites.fdb_v1.calls import compared_s
 from fdbcore.suites.fdb_v1.figures import Floats
 from fdbcore.suites.fdb_v1.measures import SPAN

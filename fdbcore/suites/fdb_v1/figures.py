@@ -14,15 +14,23 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.compat import Segment, overlap_v15, takeover
-from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.labelled import cut_offs, labelled
-from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
-from fdbcore.measures.recoveries import recoveries
-from fdbcore.measures.silero_track import RATE_HZ
-from fdbcore.measures.timing import timing
-from fdbcore.recording.labels import KeptLabels
-from fdbcore.stats.distances import jensen_shannon
+from fdbcore.measures import (
+    RATE_HZ,
+    Dialogue,
+    Quantity,
+    Ratio,
+    Segment,
+    Share,
+    Values,
+    cut_offs,
+    labelled_quantities,
+    overlap_v15,
+    recovery_quantities,
+    takeover,
+    timing_quantities,
+)
+from fdbcore.recording import KeptLabels
+from fdbcore.stats import jensen_shannon
 from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY
 from fdbcore.suites.fdb_v1.samples import (
     BACKCHANNEL,
@@ -105,9 +113,12 @@ def of_backchannels(hearings: Hearings, length_s: float, human: Sequence[float] 
 def of_activity(version: Version, sample: UserSample, dialogue: Dialogue) -> Figures:
     """Ours: measures of every call at the labels of the sample, and whether the system took over by voice activity."""
     labels = KeptLabels(sample.name, sample.labels, [])
-    found: dict[str, Quantity] = {**labelled(dialogue, labels), **recoveries(dialogue, labels, None)}
+    found: dict[str, Quantity] = {
+        **labelled_quantities(dialogue, labels),
+        **recovery_quantities(dialogue, labels, None),
+    }
     if sample.task == BACKCHANNEL:
-        found[NODS] = timing(dialogue, with_chance=False)[NODS]
+        found[NODS] = timing_quantities(dialogue, with_chance=False)[NODS]
     figures: dict[str, Sequence[float]] = {name: _items(each) for name, each in found.items() if name in BY_ID}
     if sample.task == TURN_TAKING and ANSWERED in found:
         answered, times = found[ANSWERED], found[TIMES]

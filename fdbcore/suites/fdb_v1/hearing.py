@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from fdbcore.analysis.transcripts import CallToHear, hear_calls
-from fdbcore.measures.compat import Segment
-from fdbcore.measures.reading import Reading
+from fdbcore.analysis import CallToHear, hear_calls
+from fdbcore.measures import Reading, Segment
 from fdbcore.protocols.suite import Show
-from fdbcore.sources.word_source import WordSource
+from fdbcore.sources import WordSource
 from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s
 from fdbcore.types import SIDES, Problem, Side
 

@@ -19,9 +19,8 @@ from msgspec import Meta, Struct
 
 from fdbcore.protocols import Judge
 from fdbcore.protocols.suite import Show
-from fdbcore.runs.asking import JUDGED, Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
-from fdbcore.runs.judge_options import JudgeOptions
-from fdbcore.stats.raters import agreement
+from fdbcore.runs import JUDGED, Desk, JudgeOptions, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
+from fdbcore.stats import agreement
 from fdbcore.suites.fdb_v1.calls import HeardSample, by_clean
 from fdbcore.suites.fdb_v1.figures import Figures
 from fdbcore.suites.fdb_v1.hearing import Said, lines
@@ -31,7 +30,7 @@ from fdbcore.types import Problem, Rubric, object_schema
 from fdbcore.types.scorecard import Figure
 
 if TYPE_CHECKING:
-    from fdbcore.measures.costs import JudgingSpent
+    from fdbcore.analysis import JudgingSpent
 
 ANSWERS: Final[Mapping[str, Sequence[int | str]]] = {
     "rating": range(6),

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal, TypeAlias
 
-from fdbcore.measures.catalogue import MEASURES as OF_CALLS
-from fdbcore.measures.labelled import CALLED, stop_share
-from fdbcore.report.format import shown_unit
-from fdbcore.report.glossary import in_words
+from fdbcore.measures import CALLED, stop_share
+from fdbcore.measures import MEASURES as OF_CALLS
+from fdbcore.report import in_words, shown_unit
 from fdbcore.types import TurnSettings
 from fdbcore.types.scorecard import Pooling, Scale
 

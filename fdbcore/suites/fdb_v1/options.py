@@ -9,18 +9,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
 
-from fdbcore.analysis.transcripts import seconds_to_hear
+from fdbcore.analysis import seconds_to_hear
 from fdbcore.errors import FdbError, SettingsError, told_as
-from fdbcore.measures.reading import Reading
+from fdbcore.measures import Reading
 from fdbcore.protocols.suite import Show
-from fdbcore.recording.files import read_json
+from fdbcore.recording import read_json
 from fdbcore.registry import vad
-from fdbcore.report.format import counted
-from fdbcore.runs.estimates import expected_use
-from fdbcore.runs.expected_words import expected_hearing
-from fdbcore.runs.judge_options import JudgeOptions
-from fdbcore.runtime.redaction import redacted
-from fdbcore.sources.word_source import WordSource, word_source
+from fdbcore.report import counted
+from fdbcore.runs import JudgeOptions, expected_hearing, expected_use
+from fdbcore.runtime import redacted
+from fdbcore.sources import WordSource, word_source_of
 from fdbcore.suites.fdb_v1.calls import heard_samples
 from fdbcore.suites.fdb_v1.hearing import LANGUAGE
 from fdbcore.suites.fdb_v1.judging import RUBRICS, raters_of
@@ -51,7 +49,7 @@ class ScoringWith:
     def of(cls, options: Mapping[str, Any]) -> Self:
         """By the options of the suite. SettingsError for what is unknown, or cannot be used."""
         with told_as("--transcriber", "asr"):
-            sources = {redacted(address): word_source(address) for address in dict.fromkeys(options["transcriber"])}
+            sources = {redacted(address): word_source_of(address) for address in dict.fromkeys(options["transcriber"])}
         detectors = list(dict.fromkeys(options["detector"]))
         with told_as("--detector", "vad"):
             for name in detectors:

@@ -18,9 +18,8 @@ import numpy as np
 from msgspec import Meta, Struct, json
 from msgspec.structs import asdict, replace
 
-from fdbcore.results.pooling import Clustered, ScoredItem, by_system, pooled
-from fdbcore.stats.bootstrap import Estimate, bootstrap_columns
-from fdbcore.stats.significance import holm, sign_flip_p
+from fdbcore.results import Clustered, ScoredItem, by_system, pooled
+from fdbcore.stats import Estimate, bootstrap_columns, holm, sign_flip_p
 from fdbcore.suites.fdb_v1.calls import HeardSample, by_clean
 from fdbcore.suites.fdb_v1.features import NO_SOUND, Sound
 from fdbcore.suites.fdb_v1.figures import Figures

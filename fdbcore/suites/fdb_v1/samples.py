@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, Self, TypeAlias
 
 from fdbcore.errors import InputError
-from fdbcore.recording.labels import Label, LabelKind
-from fdbcore.sources.benchmark_folders import labelled_span
-from fdbcore.sources.clips import CLEAN_INPUT
+from fdbcore.recording import Label, LabelKind
+from fdbcore.sources import CLEAN_INPUT, labelled_span
 from fdbcore.types import TICKS_PER_S, Clip
 
 Version: TypeAlias = Literal["fdb-v1", "fdb-v1.5"]

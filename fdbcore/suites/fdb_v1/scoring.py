@@ -10,21 +10,14 @@ from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
-from fdbcore.analysis.sensitivity import activity_by
+from fdbcore.analysis import JudgingSpent, activity_by
 from fdbcore.errors import FdbError, InputError, SettingsError
-from fdbcore.measures import silero_track
-from fdbcore.measures.compat import Segment, segments, silero_segments
-from fdbcore.measures.costs import JudgingSpent
-from fdbcore.measures.echo_free import echo_free_activity
-from fdbcore.measures.reading import Reading
+from fdbcore.measures import Reading, Segment, echo_free_activity, segments, silero_segments, silero_track
 from fdbcore.protocols.suite import Show
-from fdbcore.report.format import counted
-from fdbcore.report.glossary import EXCLUSIONS
-from fdbcore.results.comparing import differences, every_two
-from fdbcore.results.document import PooledWith, Scores, problem_entries
-from fdbcore.results.pooling import rows_of, with_sd
-from fdbcore.session.turns import detect_turns
-from fdbcore.sources.recorded import settings_of
+from fdbcore.report import EXCLUSIONS, counted
+from fdbcore.results import PooledWith, Scores, differences, every_two, problem_entries, rows_of, with_sd
+from fdbcore.session import detect_turns
+from fdbcore.sources import settings_of
 from fdbcore.suites.fdb_v1 import judging, over_samples
 from fdbcore.suites.fdb_v1.calls import HeardSample, compared_s, heard_samples, problem_of
 from fdbcore.suites.fdb_v1.features import NO_SOUND, Sound, lacking, rates, sound_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.protocols import UsesServers
 from fdbcore.protocols.suite import Show, Suite, SuiteOptions
-from fdbcore.runs.judge_flags import MAX_COST, REPEATS, RUBRICS
+from fdbcore.runs import MAX_COST, REPEATS, RUBRICS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored
 from fdbcore.types.usage import ExpectedUse

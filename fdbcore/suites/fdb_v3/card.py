@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from fdbcore.recording.form import converted
-from fdbcore.report.format import counted
-from fdbcore.report.scorecard.screen import number_text
-from fdbcore.report.scorecard.verdicts import first_of, verdicts
-from fdbcore.results.document import scorecard
-from fdbcore.stats.significance import pairs_needed
+from fdbcore.recording import converted
+from fdbcore.report import counted, first_of, number_text, verdicts
+from fdbcore.results import scorecard
+from fdbcore.stats import pairs_needed
 from fdbcore.suites.fdb_v3.document import V3Item, V3Scores
 from fdbcore.suites.fdb_v3.people import rank_notes
 from fdbcore.suites.fdb_v3.playing import V3Played

@@ -9,17 +9,12 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import UNSET
 
-from fdbcore.analysis.groups import LINE
-from fdbcore.analysis.order import planned_cases
+from fdbcore.analysis import LINE, planned_cases
 from fdbcore.errors import FdbError, InputError
-from fdbcore.measures.reading import Reading
-from fdbcore.measures.tool_calls import HeldToolCall, tool_calls
+from fdbcore.measures import HeldToolCall, Reading, tool_calls_in
 from fdbcore.protocols import CLEAN
-from fdbcore.recording.files import META, read_json
-from fdbcore.recording.form import one_call
-from fdbcore.recording.meta import PlannedCase
-from fdbcore.recording.run import INVALID, PlannedRun, outcome_in
-from fdbcore.session.converse import said_nothing
+from fdbcore.recording import INVALID, META, PlannedCase, PlannedRun, one_call, outcome_in, read_json
+from fdbcore.session import said_nothing
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, logged_calls, user_end_s
 from fdbcore.suites.fdb_v3.judging.verdicts import V3Verdicts
 from fdbcore.suites.fdb_v3.released.results import SystemResult, wanted
@@ -136,7 +131,7 @@ def _spoiled(path: Path) -> tuple[Loss, str] | None:
 def _recorded(path: Path, planned: PlannedCase, record: RecordedScenarioEntry) -> V3Case:
     recording = Reading(path)
     recording.check()
-    calls = tool_calls(recording.events)
+    calls = tool_calls_in(recording.events)
     tools: Mapping[str, Any] = recording.meta.get("tools", {})
     speech = recording.dialogue.ipus
     users_last = int(speech["A"][-1, 1]) if len(speech["A"]) else None

@@ -32,7 +32,7 @@ def _validate(options: Mapping[str, Any], console: Console) -> bool:
 def _import(options: Mapping[str, Any], console: Console) -> bool:
     from msgspec import to_builtins
 
-    from fdbcore.runtime.whole_files import whole_file
+    from fdbcore.runtime import whole_file
     from fdbcore.suites.fdb_v3 import screen
     from fdbcore.suites.fdb_v3.released.folder import import_folder
 

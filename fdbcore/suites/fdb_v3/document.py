@@ -8,12 +8,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from fdbcore.measures.reading import Reading
-from fdbcore.measures.tool_calls import HeldToolCall
-from fdbcore.results.comparing import every_two, gated_differences
-from fdbcore.results.document import PooledWith, Scores, problem_entries
-from fdbcore.results.passing import passes_of
-from fdbcore.results.pooling import by_system
+from fdbcore.measures import HeldToolCall, Reading
+from fdbcore.results import PooledWith, Scores, by_system, every_two, gated_differences, passes_of, problem_entries
 from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case
 from fdbcore.suites.fdb_v3.compat.measures import LatencyExtremes, failure, matches_exactly
 from fdbcore.suites.fdb_v3.inputs import Read

@@ -9,18 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from fdbcore.errors import InputError
-from fdbcore.recording.files import part_of
-from fdbcore.recording.form import read_of_form
-from fdbcore.recording.run import FAILED, outcome_in, read_plan
-from fdbcore.report.format import counted
-from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
-from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
-from fdbcore.runtime.executor import Workers
-from fdbcore.session.converse import SILENT
-from fdbcore.sources.calls import PlannedCall
-from fdbcore.sources.clips import fit_for_a_folder
-from fdbcore.sources.names import Oddities
-from fdbcore.sources.sessions import SessionInput
+from fdbcore.recording import FAILED, outcome_in, part_of, read_of_form, read_plan
+from fdbcore.report import counted
+from fdbcore.runs import ReplayProgress, ReplayResult, ReplaySettings, replay_corpus
+from fdbcore.runtime import Workers
+from fdbcore.session import SILENT
+from fdbcore.sources import Oddities, PlannedCall, SessionInput, fit_for_a_folder
 from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case, cases_of, released_case
 from fdbcore.suites.fdb_v3.playing import RECORDINGS, V3Played, left_out_of, namesakes, playing_of
 from fdbcore.suites.fdb_v3.released.folder import import_folder

@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from fdbcore.results.pooling import ScoredItem, by_system, figure_of_values
-from fdbcore.runtime.address import query_of, split_query
-from fdbcore.stats.raters import spearman
+from fdbcore.results import ScoredItem, by_system, figure_of_values
+from fdbcore.runtime import query_of, split_query
+from fdbcore.stats import spearman
 from fdbcore.suites.fdb_v3.playing import RECORDINGS
 from fdbcore.suites.fdb_v3.scenarios import RecordedScenarioEntry, RecordedScenarioFile
 from fdbcore.suites.fdb_v3.terms import COMPARED, MEASURES

@@ -13,10 +13,9 @@ from urllib.parse import urlencode
 from msgspec import UNSET, Meta, Struct, structs, to_builtins
 
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.recording.files import part_of, read_json, write_bytes, write_json
-from fdbcore.recording.run import PlannedRun
-from fdbcore.runs.plan import users_of
-from fdbcore.runtime.address import Setting, query_of, split_query, values
+from fdbcore.recording import PlannedRun, part_of, read_json, write_bytes, write_json
+from fdbcore.runs import users_of
+from fdbcore.runtime import Setting, query_of, split_query, values
 from fdbcore.suites.fdb_v3.released.folder import import_folder
 from fdbcore.suites.fdb_v3.scenarios import (
     SMOKE,

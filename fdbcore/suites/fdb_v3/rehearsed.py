@@ -19,13 +19,12 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import UNSET, structs
 
-from fdbcore.audio.decode import AudioFile
-from fdbcore.endpoints.examiner.voice import spoken
+from fdbcore.audio import AudioFile
+from fdbcore.endpoints import spoken
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Endpoint
 from fdbcore.registry import speaker
-from fdbcore.runtime.address import Setting, parsed
-from fdbcore.runtime.json_values import resolved
+from fdbcore.runtime import Setting, parsed, resolved
 from fdbcore.suites.fdb_v3.scenarios import (
     FOLDER,
     SMOKE,

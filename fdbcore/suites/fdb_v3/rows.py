@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from fdbcore.results.pooling import ScoredItem, by_system, figure_of_values, rows_of
+from fdbcore.results import ScoredItem, by_system, figure_of_values, rows_of
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.measures import (
     LatencyExtremes,

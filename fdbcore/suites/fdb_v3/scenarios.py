@@ -16,12 +16,10 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from msgspec import UNSET, Struct, UnsetType
 
-from fdbcore.audio.decode import AudioFile
+from fdbcore.audio import AudioFile
 from fdbcore.errors import FdbError
-from fdbcore.recording.form import converted
-from fdbcore.runtime.json_values import json_value
-from fdbcore.runtime.shape import misfits
-from fdbcore.runtime.whole_files import read_whole
+from fdbcore.recording import converted
+from fdbcore.runtime import json_value, misfits, read_whole
 from fdbcore.suites.fdb_v3.world import FUNCTIONS, FunctionCall
 from fdbcore.types import TICKS_PER_S, Problem
 

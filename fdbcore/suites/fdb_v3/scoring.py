@@ -9,16 +9,13 @@ from typing import Any, Final, Self
 
 from msgspec import to_builtins
 
-from fdbcore.analysis.told import Told
-from fdbcore.analysis.transcripts import CallToHear, hear_calls, missing_words, seconds_to_hear
+from fdbcore.analysis import CallToHear, Told, hear_calls, missing_words, seconds_to_hear
 from fdbcore.errors import told_as
-from fdbcore.measures.reading import Reading
-from fdbcore.recording.words import Transcript
-from fdbcore.runs.asking import JudgeRequest
-from fdbcore.runs.expected_words import expected_hearing, usual_words
-from fdbcore.runs.judge_options import JudgeOptions, expected_of
-from fdbcore.runtime.redaction import redacted
-from fdbcore.sources.word_source import WordSource, word_source
+from fdbcore.measures import Reading
+from fdbcore.recording import Transcript
+from fdbcore.runs import JudgeOptions, JudgeRequest, expected_hearing, expected_of, usual_words
+from fdbcore.runtime import redacted
+from fdbcore.sources import WordSource, word_source_of
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, user_end_s
 from fdbcore.suites.fdb_v3.document import document
@@ -49,7 +46,7 @@ class V3Scoring:
     def of(cls, options: Mapping[str, Any]) -> Self:
         """By the options of `score`. SettingsError for what is unknown."""
         with told_as("--transcriber", "asr"):
-            sources = [word_source(address) for address in filter(None, [options["transcriber"]])]
+            sources = [word_source_of(address) for address in filter(None, [options["transcriber"]])]
         return cls(sources, JudgeOptions.of(options), options["published"])
 
 

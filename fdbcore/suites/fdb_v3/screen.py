@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from statistics import fmean
 from typing import Final
 
-from fdbcore.report.format import counted
-from fdbcore.report.scorecard.columns import cells_table
-from fdbcore.report.terminal import filled
+from fdbcore.report import cells_table, counted, filled
 from fdbcore.suites.fdb_v3.compat.measures import compat_scores
 from fdbcore.suites.fdb_v3.released.results import SystemResult
 from fdbcore.suites.fdb_v3.rows import slices_of

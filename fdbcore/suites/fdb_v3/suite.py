@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fdbcore.protocols import UsesServers
 from fdbcore.protocols.suite import Labels, Show, Suite, SuiteOptions
-from fdbcore.runs.judge_flags import MAX_COST, REPEATS
+from fdbcore.runs import MAX_COST, REPEATS
 from fdbcore.suites.fdb_v3.commands import COMMANDS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored

@@ -21,14 +21,11 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from fdbcore.errors import SettingsError
-from fdbcore.report.format import counted
-from fdbcore.report.scorecard.columns import ColumnGroup, table
-from fdbcore.report.scorecard.screen import interval_text, number_text
-from fdbcore.results.document import ProblemEntry, problem_entries
-from fdbcore.runtime.whole_files import read_whole
-from fdbcore.sources.tables import columns_of, rated_rows
-from fdbcore.stats.bootstrap import bootstrap_times
-from fdbcore.stats.raters import interval_alpha
+from fdbcore.report import ColumnGroup, counted, interval_text, number_text, table
+from fdbcore.results import ProblemEntry, problem_entries
+from fdbcore.runtime import read_whole
+from fdbcore.sources import columns_of, rated_rows
+from fdbcore.stats import bootstrap_times, interval_alpha
 from fdbcore.suites.fdb_v3.scenarios import SCHEMA as SCENARIOS
 from fdbcore.suites.fdb_v3.scenarios import Disfluency, look_at
 from fdbcore.suites.fdb_v3.verdict_agreement import agreement_screen, first_of

@@ -25,17 +25,14 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 import numpy as np
 from msgspec import Meta, Struct, to_builtins
 
-from fdbcore.analysis.rater_groups import Between, rater_groups
+from fdbcore.analysis import Between, groups_of_raters
 from fdbcore.errors import SettingsError
-from fdbcore.recording.form import of_form
-from fdbcore.report.format import counted
-from fdbcore.report.scorecard.columns import ColumnGroup, table, wrapped
-from fdbcore.report.scorecard.screen import compared, estimates, problem_lines
-from fdbcore.results.document import ProblemEntry, problem_entries
-from fdbcore.runs.kept_scores import kept_scores
-from fdbcore.sources.tables import columns_of, rated_rows
-from fdbcore.stats.bootstrap import Floats, bootstrap_times
-from fdbcore.stats.raters import interval_alpha, kappas
+from fdbcore.recording import of_form
+from fdbcore.report import ColumnGroup, compared, counted, estimates, problem_lines, table, wrapped
+from fdbcore.results import ProblemEntry, problem_entries
+from fdbcore.runs import read_kept_scores
+from fdbcore.sources import columns_of, rated_rows
+from fdbcore.stats import Floats, bootstrap_times, interval_alpha, kappas
 from fdbcore.suites.fdb_v3.judging.agreement import MATCHER, AgreementFigure
 from fdbcore.types import Problem
 
@@ -148,7 +145,7 @@ def holds_verdicts(path: Path) -> bool:
 
 
 def _kept(path: Path) -> Mapping[str, Any] | None:
-    return next(filter(None, (kept_scores(path, schema) for schema in SCORES)), None)
+    return next(filter(None, (read_kept_scores(path, schema) for schema in SCORES)), None)
 
 
 def read_verdicts(paths: Sequence[Path]) -> tuple[list[VerdictRater], list[Problem]]:
@@ -254,7 +251,7 @@ def verdict_agreement(paths: Sequence[Path]) -> VerdictAgreement:
     """
     raters, problems = read_verdicts(paths)
     people, judges = ([each for each in raters if each.kind == kind] for kind in ("person", "judge"))
-    groups = list(rater_groups(people, judges, most_of))
+    groups = list(groups_of_raters(people, judges, most_of))
     every = [_comparison(metric, between, group) for metric in METRICS for between, group in groups]
     found = [each for each in every if each is not None]
     if not found:

@@ -7,14 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from fdbcore.recording.form import converted
-from fdbcore.report.format import NONE, judging_took
-from fdbcore.report.html.templates import render, static
-from fdbcore.report.html.values import Cell
-from fdbcore.report.scorecard.columns import cells_table
-from fdbcore.report.scorecard.screen import interval_text, number_text
+from fdbcore.recording import converted
+from fdbcore.report import NONE, Cell, cells_table, filled, interval_text, judging_took, number_text, render, static
 from fdbcore.report.svg import text as svg
-from fdbcore.report.terminal import filled
 from fdbcore.suites.fdb_v3.document import V3Call, V3Item, V3Scores
 from fdbcore.suites.fdb_v3.judging.agreement import PassedBy
 from fdbcore.suites.fdb_v3.judging.judge import V3Judging

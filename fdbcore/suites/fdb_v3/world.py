@@ -19,10 +19,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from fdbcore.errors import SettingsError
-from fdbcore.runtime.address import parsed
-from fdbcore.runtime.json_values import resolved
-from fdbcore.worlds.function_world import SETTINGS, FunctionWorld
-from fdbcore.worlds.latency import LATENCY, PROFILES
+from fdbcore.runtime import parsed, resolved
+from fdbcore.worlds import LATENCY, PROFILES, SETTINGS, FunctionWorld
 
 Changed: TypeAlias = dict[str, dict[str, Any]]
 """Tables by name, each with its values by key."""

@@ -6,13 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal
 
-from fdbcore.measures.catalogue import MEASURES, headlines
-from fdbcore.measures.measure import Measure
+from fdbcore.measures import MEASURES, Measure, headlines
 from fdbcore.protocols import CLEAN
-from fdbcore.report.format import counted, scaled, shown_unit
-from fdbcore.report.glossary import in_words
-from fdbcore.report.scorecard.verdicts import verdicts
-from fdbcore.results.document import scorecard
+from fdbcore.report import counted, in_words, scaled, shown_unit, verdicts
+from fdbcore.results import scorecard
 from fdbcore.suites.own_clips.scoring import measures
 from fdbcore.types import Problem, TurnSettings
 from fdbcore.types.scorecard import Pooling, Scale, Scorecard, ScoredCase

@@ -9,22 +9,29 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from fdbcore.analysis.cautions import cautions
-from fdbcore.analysis.comparison import read
-from fdbcore.analysis.corpus import Call, Run
-from fdbcore.analysis.facts import TOLD
-from fdbcore.analysis.groups import LINE, MOST_GROUPS, CallGroup
-from fdbcore.analysis.matching import FEWEST_ITEMS, group_differences, match_every_two
-from fdbcore.analysis.order import in_order
-from fdbcore.analysis.summaries import Measures, summarise
+from fdbcore.analysis import (
+    FEWEST_ITEMS,
+    LINE,
+    MOST_GROUPS,
+    TOLD,
+    Call,
+    CallGroup,
+    Measures,
+    Run,
+    cautions_of,
+    group_differences,
+    in_order,
+    match_every_two,
+    read,
+    summarise,
+)
 from fdbcore.errors import InputError
-from fdbcore.measures.catalogue import MEASURES, headlines
+from fdbcore.measures import MEASURES, Quantity, headlines
 from fdbcore.measures.labelled import MEASURES as LABELLED
-from fdbcore.measures.quantities import Quantity
 from fdbcore.protocols import CLEAN
-from fdbcore.recording.run import is_planned, read_plan
-from fdbcore.report.format import headline, scaled
-from fdbcore.results.document import PooledWith, ProblemEntry, Scores, problem_entries
+from fdbcore.recording import is_planned, read_plan
+from fdbcore.report import headline, scaled
+from fdbcore.results import PooledWith, ProblemEntry, Scores, problem_entries
 from fdbcore.suites.own_clips.users import NAME, OF_A_RUN
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Figure, Scored, ScoreRow
@@ -116,7 +123,7 @@ def score(paths: Sequence[Path], show: Callable[[str], None]) -> Scored:
         items=[_item(call, of) for call, of in zip(scored.calls, scored.quantities, strict=True)],
         problems=[ProblemEntry(call.name, call.unscored) for call in calls if call.unscored is not None],
         gaps=problem_entries(Problem(call.name, text) for call in scored.calls for text in call.fact(TOLD)["warnings"]),
-        warnings=list(cautions(by_system)),
+        warnings=list(cautions_of(by_system)),
     )
     return Scored(msgspec.to_builtins(document))
 

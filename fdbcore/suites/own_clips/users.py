@@ -11,12 +11,9 @@ from urllib.parse import urlencode
 from msgspec import to_builtins
 
 from fdbcore.errors import SettingsError
-from fdbcore.runs.plan import users_of
-from fdbcore.runtime.address import query_of, split_query
-from fdbcore.sources.clips import clips_in
-from fdbcore.sources.label_files import label_columns, read_labels
-from fdbcore.sources.names import NameIndex, Oddities
-from fdbcore.sources.tables import CallTable, read_table
+from fdbcore.runs import users_of
+from fdbcore.runtime import query_of, split_query
+from fdbcore.sources import CallTable, NameIndex, Oddities, clips_in, label_columns, read_labels, read_table
 from fdbcore.types import Clip, Material, Problem, SideA, UserLabels
 
 NAME: Final = "clips"

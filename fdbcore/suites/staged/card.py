@@ -12,10 +12,9 @@ from typing import Any, Final, cast
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from fdbcore.recording.form import converted
-from fdbcore.report.format import counted, judging_took
-from fdbcore.report.html.templates import render, static
-from fdbcore.results.document import scorecard
+from fdbcore.recording import converted
+from fdbcore.report import counted, judging_took, render, static
+from fdbcore.results import scorecard
 from fdbcore.suites.staged import results_view
 from fdbcore.suites.staged.cases import StagedItem
 from fdbcore.suites.staged.curves import sentences

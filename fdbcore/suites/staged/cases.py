@@ -11,30 +11,34 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 import numpy as np
 from msgspec import Meta, Struct, field
 
-from fdbcore.analysis.order import planned_cases
-from fdbcore.endpoints.examiner.actor import SCRIPTED
-from fdbcore.endpoints.examiner.brief import Brief
-from fdbcore.endpoints.examiner.pacing import PACINGS
+from fdbcore.analysis import planned_cases
+from fdbcore.endpoints import PACINGS, SCRIPTED, Brief
 from fdbcore.errors import FdbError, InputError
-from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.examined import Examined, examined
-from fdbcore.measures.examiner_rule import fault
-from fdbcore.measures.labelled import stop_share, stops
-from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
-from fdbcore.measures.reading import Reading
-from fdbcore.measures.recoveries import recoveries
-from fdbcore.measures.timing import timing
-from fdbcore.measures.timing_score import ScoredMoment, timing_scores
-from fdbcore.recording.form import converted, one_call
-from fdbcore.recording.labels import KeptLabels
-from fdbcore.recording.run import outcome_in, read_plan, state_of_case
-from fdbcore.session.converse import said_nothing
+from fdbcore.measures import (
+    Dialogue,
+    Examined,
+    Quantity,
+    Ratio,
+    Reading,
+    ScoredMoment,
+    Share,
+    Values,
+    examined_in,
+    fault,
+    recovery_quantities,
+    stop_share,
+    stops,
+    timing_quantities,
+    timing_scores,
+)
+from fdbcore.recording import KeptLabels, converted, one_call, outcome_in, read_plan, state_of_case
+from fdbcore.session import said_nothing
 from fdbcore.suites.staged.goals import GoalResult, goal_values, goals_of, refuse_damaged_events
 from fdbcore.types import Problem
 from fdbcore.types.examiner_events import SPOKE_FIRST
 
 if TYPE_CHECKING:
-    from fdbcore.recording.meta import Outcome, PlannedCase
+    from fdbcore.recording import Outcome, PlannedCase
 
 TIMING: Final = (
     "answered_per_turn", "premature_per_turn", "no_response_per_turn", "b_stopped_within_2s_per_long_a_onset",
@@ -272,7 +276,7 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
     recording.check()
     refuse_damaged_events(recording, len(brief.goals))
     events = [event for event in recording.events if event["side"] == "A"]
-    columns, examination = planned.get("columns", {}), examined(recording)
+    columns, examination = planned.get("columns", {}), examined_in(recording)
     case = StagedCase(
         call=str(path),
         system=planned["system"],
@@ -310,7 +314,7 @@ def _refuse_unscored(outcome: Outcome | None) -> None:
 
 def _time(case: StagedCase, dialogue: Dialogue) -> None:
     """Take in the timing of B, from its turn events and from what the examiner broke off."""
-    quantities = timing(dialogue)
+    quantities = timing_quantities(dialogue)
     case.moments = timing_scores(dialogue)
     if case.moments:
         case.values["timing"] = float(np.mean([each.score for each in case.moments]))
@@ -332,7 +336,7 @@ def _by_chance(quantities: Mapping[str, Quantity]) -> Iterator[tuple[str, float]
 
 def _planted(dialogue: Dialogue, labels: KeptLabels) -> dict[str, float]:
     """How B takes what the examiner planted: its stops, their difference, and when it speaks again."""
-    quantities = stops(dialogue, labels) | recoveries(dialogue, labels, None)
+    quantities = stops(dialogue, labels) | recovery_quantities(dialogue, labels, None)
     found = {name: value for name in PLANTED if name in quantities and (value := _figure(quantities[name])) is not None}
     interruption, distraction, selectivity, _ = PLANTED
     if interruption in found and distraction in found:

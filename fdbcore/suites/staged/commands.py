@@ -97,7 +97,7 @@ def _validate(options: Mapping[str, Any], console: Console) -> bool:
 def _import(options: Mapping[str, Any], console: Console) -> bool:
     from msgspec import to_builtins
 
-    from fdbcore.runtime.whole_files import whole_file
+    from fdbcore.runtime import whole_file
     from fdbcore.suites.staged.reading import read_set
     from fdbcore.suites.staged.released import import_released, toml_text
     from fdbcore.suites.staged.screen import summary

@@ -19,12 +19,10 @@ from typing import Annotated, Final
 import numpy as np
 from msgspec import Meta, Struct
 
-from fdbcore.endpoints.examiner.actor import SCRIPTED
-from fdbcore.report.format import counted
-from fdbcore.results.pooling import draws_of_ids, means_of_ids
-from fdbcore.stats.bootstrap import Estimate, Floats, bootstrap_columns, bootstrap_times
-from fdbcore.stats.significance import pairs_needed
-from fdbcore.stats.strata import contrast_of_means
+from fdbcore.endpoints import SCRIPTED
+from fdbcore.report import counted
+from fdbcore.results import draws_of_ids, means_of_ids
+from fdbcore.stats import Estimate, Floats, bootstrap_columns, bootstrap_times, contrast_of_means, pairs_needed
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.judging import BINS, binned_means, marks_of_events, spans_of
 from fdbcore.suites.staged.rows import Group, StagedPlace

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, to_builtins
 
-from fdbcore.measures.costs import JudgingSpent
-from fdbcore.results.document import PooledWith, Scores, problem_entries
+from fdbcore.analysis import JudgingSpent
+from fdbcore.results import PooledWith, Scores, problem_entries
 from fdbcore.suites.staged.cases import LostCase, StagedCase, StagedItem
 from fdbcore.suites.staged.curves import StagedCurve, StagedFinding, curves_of, findings_of
 from fdbcore.suites.staged.examined import StagedExaminer, StagedVariance, examiners_of, variance_of

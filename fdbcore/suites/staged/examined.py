@@ -12,14 +12,10 @@ from typing import Annotated, Final, NamedTuple, TypeAlias
 import numpy as np
 from msgspec import Meta, Struct
 
-from fdbcore.endpoints.examiner.actor import SCRIPTED
-from fdbcore.measures.examined import Examined
-from fdbcore.measures.examiner_rule import BY
-from fdbcore.report.format import NONE
-from fdbcore.report.html.templates import render
-from fdbcore.report.scorecard.columns import ColumnGroup, columns, fitted, table, wrapped
-from fdbcore.stats.bootstrap import Floats, quantile
-from fdbcore.stats.variance import REPEATED, REST, variance_shares
+from fdbcore.endpoints import SCRIPTED
+from fdbcore.measures import BY, Examined
+from fdbcore.report import NONE, ColumnGroup, fitted, render, table, width_columns, wrapped
+from fdbcore.stats import REPEATED, REST, Floats, quantile, variance_shares
 from fdbcore.suites.staged.cases import PROVEN, LostCase, StagedCase
 from fdbcore.suites.staged.rows import ORDER
 from fdbcore.suites.staged.scales import COMPARED, LABELS
@@ -210,7 +206,7 @@ def tables_of(examiners: Sequence[StagedExaminer], variance: Sequence[StagedVari
 def lines(shown: ShownTable, width: int) -> list[str]:
     """A table on the screen, in lines of at most `width` columns."""
     groups = [
-        ColumnGroup(own[0][0], [*own[0][1]], [*map(columns, own[0][1])], [[*cells.values()] for _, cells in own])
+        ColumnGroup(own[0][0], [*own[0][1]], [*map(width_columns, own[0][1])], [[*cells.values()] for _, cells in own])
         for own in zip(*(parts for _, parts in shown.rows), strict=True)
     ]
     found = table([fitted(name, NAME_COLUMNS) for name, _ in shown.rows], groups, width)

@@ -11,13 +11,10 @@ from typing import Annotated, Any, Final
 import numpy as np
 from msgspec import Meta, Struct
 
-from fdbcore.endpoints.examiner.actor import SCRIPTED
-from fdbcore.endpoints.examiner.agenda import Verdict
-from fdbcore.endpoints.examiner.brief import Brief
+from fdbcore.endpoints import SCRIPTED, Brief, Verdict
 from fdbcore.errors import RecordingError
-from fdbcore.measures.reading import Reading
-from fdbcore.measures.sayings import sayings_of
-from fdbcore.recording.files import EVENTS
+from fdbcore.measures import Reading, sayings_of
+from fdbcore.recording import EVENTS
 from fdbcore.types import TICKS_PER_S, Span
 from fdbcore.types.examiner_events import ENDS, GOAL, SAID, SAYS
 

@@ -22,8 +22,8 @@ import numpy as np
 from msgspec import UNSET
 
 from fdbcore.errors import InputError
-from fdbcore.runs.asking import JudgeAnswer, JudgeQuestion
-from fdbcore.stats.bootstrap import Floats
+from fdbcore.runs import JudgeAnswer, JudgeQuestion
+from fdbcore.stats import Floats
 from fdbcore.suites.staged.scenarios import LEVELS, MARKS, Family, rubric_of_events, rubric_of_score
 
 DRAWS: Final = 100

@@ -13,15 +13,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fdbcore.endpoints.examiner.brief import Brief
-from fdbcore.measures.costs import JudgingSpent
-from fdbcore.measures.dialogue import Spans
-from fdbcore.measures.heard_words import lines_of
-from fdbcore.measures.opportunities import fto, opportunities, turn_start
-from fdbcore.measures.reading import Reading
-from fdbcore.recording.form import converted
-from fdbcore.recording.words import Transcript
-from fdbcore.runs.asking import JUDGED, Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
+from fdbcore.analysis import JudgingSpent
+from fdbcore.endpoints import Brief
+from fdbcore.measures import Reading, Spans, fto, lines_of, opportunities_in, turn_start
+from fdbcore.recording import Transcript, converted
+from fdbcore.runs import JUDGED, Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.judging import DialogueMarks, marks_of, questions_of
 from fdbcore.suites.staged.users import families_of
@@ -131,7 +127,7 @@ def events_of(recording: Reading, until_tick: int) -> list[dict[str, Any]]:
     after_the_user_s: the delay of an answer, from the end of A's turn.
     """
     dialogue = recording.dialogue
-    found = opportunities(dialogue)
+    found = opportunities_in(dialogue)
     delays = {turn_start(each): fto(each) / TICKS_PER_S for each in (*found.answered, *found.premature)}
     kinds = {turn_start(each): "answer" for each in found.answered}
     kinds |= {turn_start(each): "cuts the user off" for each in found.premature}

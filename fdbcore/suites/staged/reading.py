@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from msgspec import UNSET, to_builtins
 
 from fdbcore.errors import InputError, nearest
-from fdbcore.recording.form import converted
-from fdbcore.runtime.shape import misfits, unexpected
+from fdbcore.recording import converted
+from fdbcore.runtime import misfits, read_whole, unexpected
 from fdbcore.runtime.toml_values import toml_values
-from fdbcore.runtime.whole_files import read_whole
 from fdbcore.suites.staged.scenarios import (
     SCHEMA,
     Family,

@@ -17,10 +17,8 @@ from typing import Annotated, Any, Final, TypedDict
 from msgspec import Meta, Struct
 
 from fdbcore.errors import InputError
-from fdbcore.recording.form import converted
-from fdbcore.runtime.json_values import parsed_json
-from fdbcore.runtime.shape import misfits
-from fdbcore.runtime.whole_files import read_whole
+from fdbcore.recording import converted
+from fdbcore.runtime import misfits, parsed_json, read_whole
 from fdbcore.suites.staged.scenarios import (
     MARKS,
     SCHEMA,

@@ -23,11 +23,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from fdbcore.errors import InputError
-from fdbcore.recording.run import is_recorded
-from fdbcore.report.format import counted
-from fdbcore.runtime.whole_files import read_whole
-from fdbcore.sources.text_cells import marked
-from fdbcore.stats.bootstrap import Floats
+from fdbcore.recording import is_recorded
+from fdbcore.report import counted
+from fdbcore.runtime import read_whole
+from fdbcore.sources import marked
+from fdbcore.stats import Floats
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.judging import BINS, binned_means, early_means
 from fdbcore.suites.staged.replies import JudgeReply, read_reply

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
-from fdbcore.runtime.json_values import MOST_DEPTH, parsed_json
+from fdbcore.runtime import MOST_DEPTH, parsed_json
 from fdbcore.suites.staged.scenarios import LEVELS
 
 EVENTS: Final = "Turn-taking event and score"

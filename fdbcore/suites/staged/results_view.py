@@ -8,14 +8,28 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, product
 from typing import Any, Final
 
-from fdbcore.report.format import NONE
-from fdbcore.report.html.templates import render
-from fdbcore.report.html.values import Cell, Row
-from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, cells_table, fitted, table, wrapped
-from fdbcore.report.scorecard.screen import interval_text, number_text, rows_table
-from fdbcore.report.scorecard.tables import scales_of, span_text, value_text
-from fdbcore.report.svg.charts import Chart, TrendPoint, trend
-from fdbcore.report.terminal import filled
+from fdbcore.report import (
+    NAME_COLUMNS,
+    NONE,
+    Cell,
+    Chart,
+    ColumnGroup,
+    Row,
+    TrendPoint,
+    cells_table,
+    filled,
+    fitted,
+    interval_text,
+    number_text,
+    render,
+    rows_table,
+    scales_of,
+    span_text,
+    table,
+    trend,
+    value_text,
+    wrapped,
+)
 from fdbcore.suites.staged import examined
 from fdbcore.suites.staged.curves import CurvePoint, StagedCurve
 from fdbcore.suites.staged.document import StagedDocument, StagedSettings

@@ -11,15 +11,11 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fdbcore.endpoints.examiner.actor import SCRIPTED
-from fdbcore.endpoints.examiner.pacing import PACINGS
+from fdbcore.endpoints import PACINGS, SCRIPTED
 from fdbcore.errors import SettingsError
-from fdbcore.results.comparing import Pair, differences
-from fdbcore.results.passing import passes_of
-from fdbcore.results.pooling import ScoredItem, draws_of_ids, figure_of_ids, means_of_ids
-from fdbcore.runtime.numbers import number_of
-from fdbcore.stats.bootstrap import bootstrap_ci
-from fdbcore.stats.strata import mean_of_means
+from fdbcore.results import Pair, ScoredItem, differences, draws_of_ids, figure_of_ids, means_of_ids, passes_of
+from fdbcore.runtime import number_of
+from fdbcore.stats import bootstrap_ci, mean_of_means
 from fdbcore.suites.staged.cases import LostCase, StagedCase
 from fdbcore.suites.staged.goals import FLOORS, MET, UNMET, goal_values
 from fdbcore.suites.staged.replied import UNKNOWN

@@ -7,12 +7,9 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
-from fdbcore.measures import answers, overlaps
-from fdbcore.measures.catalogue import MEASURES
-from fdbcore.measures.labelled import stop_share
-from fdbcore.report.format import shown_unit
-from fdbcore.report.glossary import TERMS as GLOSSARY
-from fdbcore.report.glossary import in_words
+from fdbcore.measures import MEASURES, answers, overlaps, stop_share
+from fdbcore.report import TERMS as GLOSSARY
+from fdbcore.report import in_words, shown_unit
 from fdbcore.suites.staged.cases import BY_CHANCE, PLANTED, TIMING
 from fdbcore.suites.staged.goals import FLOORS
 from fdbcore.types import TurnSettings

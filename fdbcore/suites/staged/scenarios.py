@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType, convert, field
 
-from fdbcore.runtime.shape import unexpected
+from fdbcore.runtime import unexpected
 from fdbcore.types import Problem, Rubric, RubricQuestion, object_schema
 
 BUILTIN_FAMILIES: Final = ("daily", "correction", "entity", "safety")

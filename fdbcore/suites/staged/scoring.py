@@ -14,19 +14,15 @@ from zlib import crc32
 
 from msgspec.structs import replace
 
-from fdbcore.analysis.told import Told
-from fdbcore.analysis.transcripts import CallToHear, hear_calls, missing_words, seconds_to_hear
-from fdbcore.endpoints.examiner.brief import Brief
+from fdbcore.analysis import CallToHear, Told, hear_calls, missing_words, seconds_to_hear
+from fdbcore.endpoints import Brief
 from fdbcore.errors import InputError, MissingExtraError, SettingsError, told_as
-from fdbcore.measures.reading import Reading
-from fdbcore.recording.form import converted
-from fdbcore.recording.words import Transcript
-from fdbcore.runs.asking import Desk
-from fdbcore.runs.expected_words import expected_hearing, usual_words
-from fdbcore.runs.judge_options import JudgeOptions, expected_of
-from fdbcore.runtime.redaction import redacted
-from fdbcore.sources.word_source import WordSource, word_source
-from fdbcore.stats.bootstrap import SEED
+from fdbcore.measures import Reading
+from fdbcore.recording import Transcript, converted
+from fdbcore.runs import Desk, JudgeOptions, expected_hearing, expected_of, usual_words
+from fdbcore.runtime import redacted
+from fdbcore.sources import WordSource, word_source_of
+from fdbcore.stats import SEED
 from fdbcore.suites.staged.cases import StagedCase, dialogues_of
 from fdbcore.suites.staged.document import StagedJudging, document
 from fdbcore.suites.staged.goals import MET, NOT_HEARD, UNMET, GoalResult, goal_values, heard_wordings
@@ -184,7 +180,7 @@ def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
     short = [address.partition("?")[0] for address in addresses]
     with told_as("--transcriber", "asr"):
         return {
-            name if short.count(name) == 1 else redacted(address): word_source(address)
+            name if short.count(name) == 1 else redacted(address): word_source_of(address)
             for name, address in zip(short, addresses, strict=True)
         }
 
@@ -266,12 +262,12 @@ def unheard_warnings(cases: Sequence[StagedCase], sources: Sequence[WordSource])
 
 def _mended_by(deaf: Sequence[StagedCase], asked: Collection[str]) -> str:
     """The source of words that would decide their goals now, and what it still needs; "" if it was asked already."""
-    told = word_source(Told.name)
+    told = word_source_of(Told.name)
     assert isinstance(told, Told)
     if not any(told.why_not(Reading(case.path), "B", "") for case in deaf):
         return "--transcriber told takes what the system tells of its own words"
     try:
-        whisper = word_source("whisper")
+        whisper = word_source_of("whisper")
     except MissingExtraError as error:
         return f"--transcriber whisper hears them once it is there ({error})"
     return "" if whisper.name in asked else "--transcriber whisper hears them now"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import UNSET
 
-from fdbcore.report.terminal import filled
+from fdbcore.report import filled
 from fdbcore.suites.staged.reading import UNSPACED
 from fdbcore.suites.staged.scenarios import LEVELS, Family, Scenario, StagedGoal
 

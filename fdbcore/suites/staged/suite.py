@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fdbcore.protocols import UsesServers
 from fdbcore.protocols.suite import Labels, Show, Suite, SuiteOptions
-from fdbcore.runs.judge_flags import MAX_COST, REPEATS, RUBRICS
+from fdbcore.runs import MAX_COST, REPEATS, RUBRICS
 from fdbcore.suites.staged.commands import COMMANDS
 from fdbcore.suites.staged.users import NAME, OPTIONS
 from fdbcore.types import Option, SideA

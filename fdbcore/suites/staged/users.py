@@ -13,13 +13,10 @@ from urllib.parse import urlencode
 from msgspec import Struct, to_builtins
 
 from fdbcore import registry
-from fdbcore.endpoints.examiner.actor import SCRIPTED, known_actor
-from fdbcore.endpoints.examiner.brief import Brief, Goal
-from fdbcore.endpoints.examiner.pacing import OPENS, PACINGS
+from fdbcore.endpoints import OPENS, PACINGS, SCRIPTED, Brief, Goal, known_actor
 from fdbcore.errors import InputError, MissingExtraError, SettingsError, nearest, told_as
-from fdbcore.recording.files import part_of, write_json
-from fdbcore.recording.form import kept_of_form
-from fdbcore.runtime.redaction import redacted
+from fdbcore.recording import kept_of_form, part_of, write_json
+from fdbcore.runtime import redacted
 from fdbcore.suites.staged.reading import read_set
 from fdbcore.suites.staged.scenarios import Family, Scenario, builtin_families
 from fdbcore.types import Material, Option, Problem, SideA, User

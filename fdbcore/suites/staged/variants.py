@@ -16,8 +16,8 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from fdbcore.protocols import Judge
-from fdbcore.results.pooling import means_of_ids
-from fdbcore.stats.bootstrap import bootstrap_columns
+from fdbcore.results import means_of_ids
+from fdbcore.stats import bootstrap_columns
 from fdbcore.suites.staged.rows import Group, StagedCondition, StagedPlace
 from fdbcore.suites.staged.scales import LABELS
 from fdbcore.types.scorecard import Interval

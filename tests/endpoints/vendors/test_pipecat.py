@@ -18,7 +18,7 @@ from scipy.io import wavfile
 from fdbcore.endpoints.vendors.pipecat import PipecatBot
 from fdbcore.errors import PartyError, SettingsError
 from fdbcore.measures.reading import Reading
-from fdbcore.measures.tool_calls import tool_calls
+from fdbcore.measures.tool_calls import tool_calls_in
 from fdbcore.registry import endpoint
 from fdbcore.runtime.network import await_result
 from fdbcore.session.converse import LiveSettings, converse
@@ -101,7 +101,7 @@ def test_calls_of_tools_that_the_bot_made() -> None:
         rtvi("llm-function-call-in-progress", tool_call_id="c2"),  # its author withholds the rest, as by default
         rtvi("llm-function-call-stopped", tool_call_id="c2", cancelled=True),
     )
-    first, second = tool_calls([{"tick": tick, "side": "B", **each} for tick, each in enumerate(found)])
+    first, second = tool_calls_in([{"tick": tick, "side": "B", **each} for tick, each in enumerate(found)])
     assert (first["name"], first["status"], first["arguments"], first["result"]) == (
         "book",
         "ok",

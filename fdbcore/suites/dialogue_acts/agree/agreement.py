@@ -10,13 +10,10 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict
 import numpy as np
 
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, wrapped
-from fdbcore.report.scorecard.screen import estimates, problem_lines
-from fdbcore.results.document import ProblemEntry, problem_entries
-from fdbcore.runtime.json_values import parsed_json
-from fdbcore.runtime.whole_files import read_whole
-from fdbcore.stats.bootstrap import RESAMPLES, Estimate, Statistic, bootstrap_ci, mean, ratio_of_sums
-from fdbcore.stats.raters import kappa
+from fdbcore.report import NAME_COLUMNS, ColumnGroup, estimates, fitted, problem_lines, table, wrapped
+from fdbcore.results import ProblemEntry, problem_entries
+from fdbcore.runtime import parsed_json, read_whole
+from fdbcore.stats import RESAMPLES, Estimate, Statistic, bootstrap_ci, kappa, mean, ratio_of_sums
 from fdbcore.suites.dialogue_acts.records import (
     REFERENCE,
     Annotation,

@@ -25,17 +25,14 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, NotRequired, Type
 import numpy as np
 from msgspec import Meta
 
-from fdbcore.analysis.rater_groups import rater_groups
+from fdbcore.analysis import groups_of_raters
 from fdbcore.errors import SettingsError
-from fdbcore.report.format import counted
-from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, wrapped
-from fdbcore.report.scorecard.screen import compared, estimates
-from fdbcore.results.document import ProblemEntry, problem_entries
-from fdbcore.runs.kept_scores import kept_scores
-from fdbcore.runtime.numbers import number_of
-from fdbcore.sources.tables import columns_of, rated_rows
-from fdbcore.stats.bootstrap import Floats, bootstrap_times
-from fdbcore.stats.raters import interval_alpha, pearson, spearman
+from fdbcore.report import NAME_COLUMNS, ColumnGroup, compared, counted, estimates, fitted, table, wrapped
+from fdbcore.results import ProblemEntry, problem_entries
+from fdbcore.runs import read_kept_scores
+from fdbcore.runtime import number_of
+from fdbcore.sources import columns_of, rated_rows
+from fdbcore.stats import Floats, bootstrap_times, interval_alpha, pearson, spearman
 from fdbcore.suites.dialogue_acts.agree.agreement import AgreementMeasure, measure_json, screen_of
 from fdbcore.suites.dialogue_acts.scoring.document import DOCUMENT_SCHEMA
 from fdbcore.types import Problem
@@ -185,7 +182,7 @@ def rating_agreement(paths: Sequence[Path], show: Callable[[str], None]) -> Repl
 
 
 def _scores(paths: Sequence[Path]) -> Mapping[str, Any]:
-    found = [(path, kept_scores(path, DOCUMENT_SCHEMA) or kept_scores(path, EARLIER)) for path in paths]
+    found = [(path, read_kept_scores(path, DOCUMENT_SCHEMA) or read_kept_scores(path, EARLIER)) for path in paths]
     for path, content in found:
         if content is None:
             raise SettingsError(
@@ -207,7 +204,7 @@ def _comparisons(
     for of in (one["name"] for one in scores["sets"]):
         own = [item for item in scores["items"] if (item["set"], item["kind"]) == (of, "system")]
         users = {item["id"]: item["recorded_user"] for item in own if "recorded_user" in item}
-        for _, raters in rater_groups(people, (), mean_of):
+        for _, raters in groups_of_raters(people, (), mean_of):
             show(f"{of}: comparing {' and '.join(each.name for each in raters)}")
             yield from _comparison(of, None, None, None, raters, users)
         systems = list(dict.fromkeys(item["system"] for item in own))
@@ -218,7 +215,9 @@ def _comparisons(
                     if item["annotator"] == annotator:
                         given[ReplyKey(of, item["id"], item["system"])].append(item["scores"][measure])
                 rater = ReplyRater(measure, {reply: fmean(values) for reply, values in given.items()})
-                beside = [raters for between, raters in rater_groups(people, [rater], mean_of) if between != "people"]
+                beside = [
+                    raters for between, raters in groups_of_raters(people, [rater], mean_of) if between != "people"
+                ]
                 for system in (None, *(systems if len(systems) > 1 else ())):
                     show(f"{of}, {annotator}: comparing {measure} of {system or 'all systems'}")
                     for raters in beside:

@@ -24,12 +24,11 @@ from typing import Annotated, NamedTuple, TypedDict
 from msgspec import Meta
 
 from fdbcore.errors import SettingsError
-from fdbcore.models.cache import KeptModel, Usage
-from fdbcore.models.model_table import price_usd
+from fdbcore.models import KeptModel, Usage, price_usd
 from fdbcore.protocols import Model
 from fdbcore.registry import model
-from fdbcore.report.format import counted, usd_text
-from fdbcore.runtime.address import is_local
+from fdbcore.report import counted, usd_text
+from fdbcore.runtime import is_local
 from fdbcore.suites.dialogue_acts.models.asking import KEPT, Bad, Good, Left, ScoringJob, ask_for, in_order, parse_json
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Annotation, Record, Response, parse_steps

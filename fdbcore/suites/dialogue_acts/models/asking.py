@@ -11,9 +11,8 @@ from typing import Any, Final, Generic, Self, TypeVar
 from fdbcore.errors import CutOffError, InputError, PartyError, RefusalError, SettingsError, told_as
 from fdbcore.protocols import Model, Transcriber
 from fdbcore.registry import model, transcriber
-from fdbcore.runs.judge_options import JudgeOptions
-from fdbcore.runtime.json_values import json_value
-from fdbcore.runtime.redaction import redacted
+from fdbcore.runs import JudgeOptions
+from fdbcore.runtime import json_value, redacted
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts
 from fdbcore.types import Request
 

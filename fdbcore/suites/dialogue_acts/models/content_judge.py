@@ -18,13 +18,23 @@ from typing import Final, NamedTuple
 import numpy as np
 from msgspec import structs
 
-from fdbcore.report.format import judging_took
-from fdbcore.results.comparing import with_holm
-from fdbcore.results.document import ProblemEntry
-from fdbcore.runs.asking import Desk, JudgeQuestion, JudgeRequest, KeptAnswers, ask_each_once, spent_on
-from fdbcore.runs.judge_options import JudgeOptions, expected_of
-from fdbcore.runs.verdicts import VERDICT, Verdict, check_verdict, verdict_of
-from fdbcore.stats.shares import wilson_by_cluster
+from fdbcore.report import judging_took
+from fdbcore.results import ProblemEntry, with_holm
+from fdbcore.runs import (
+    VERDICT,
+    Desk,
+    JudgeOptions,
+    JudgeQuestion,
+    JudgeRequest,
+    KeptAnswers,
+    Verdict,
+    ask_each_once,
+    check_verdict,
+    expected_of,
+    spent_on,
+    verdict_of,
+)
+from fdbcore.stats import wilson_by_cluster
 from fdbcore.suites.dialogue_acts.models.asking import ScoringJob
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response
 from fdbcore.suites.dialogue_acts.scoring.comparison import (

@@ -17,7 +17,7 @@ from string import Template
 from typing import Any, Final, NamedTuple
 
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.runtime.texts import utf8_text
+from fdbcore.runtime import utf8_text
 from fdbcore.suites.dialogue_acts.records import Record
 from fdbcore.suites.dialogue_acts.tag_sets import DATA, FILE, TagSet, paper_acts, tags_in
 from fdbcore.types import Request

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, get_args
 
-from fdbcore.report.format import counted
+from fdbcore.report import counted
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PARTS, steps_of
 from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT, SCALES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from fdbcore.report.paper.tables import PaperTable, csv_text
+from fdbcore.report import PaperTable, csv_text
 from fdbcore.suites.dialogue_acts.page.words import acts_of, mean
 from fdbcore.suites.dialogue_acts.records import Step
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import cases

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple, TypeAlias
 
-from fdbcore.report.html.templates import static
-from fdbcore.report.svg import text as svg
-from fdbcore.report.svg.text import number, text_lines, width_em, wrap, xml
+from fdbcore.report import drawing as svg_drawing
+from fdbcore.report import number, static, text_lines, width_em, wrap, xml
+from fdbcore.report import standalone as svg_file
 from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PACKAGE, acts_of, headline, reasons, sayer, weight
 from fdbcore.suites.dialogue_acts.records import LiveReply, Step
 from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem, ContentVerdict
@@ -67,7 +67,7 @@ def view(case: ScoredCase) -> str:
 
 
 def picture(item: ActsItem, lang: str = "ja", tags: TagSet | None = None, say: Callable[[str], str] = str) -> str:
-    """The alignment of one item of a scores document as an svg element (see `svg.drawing` and `svg.standalone`).
+    """The alignment of one item of a scores document as an svg element (see `report.svg.text`).
 
     The acts of the reference stand above those of the reply, in order; their widths show their importance. A kept act
     is linked to its counterpart; the link of a swapped act is dotted. A missing act (dashed) and a redundant act
@@ -281,7 +281,7 @@ def _told(step: Step, lang: str) -> str:
 
 def drawing(content: str, width: float, height: float, description: str, css: str) -> str:
     """An svg element for a page that has `style()` and `definitions()`."""
-    return svg.drawing(content, width, height, description, f"acts {css}")
+    return svg_drawing(content, width, height, description, f"acts {css}")
 
 
 def definitions() -> str:
@@ -291,7 +291,7 @@ def definitions() -> str:
 
 def standalone(drawn: str) -> str:
     """The svg element of `drawing` as a file for a paper, on white."""
-    return svg.standalone(drawn, static("picture.css", PACKAGE), DEFINITIONS)
+    return svg_file(drawn, static("picture.css", PACKAGE), DEFINITIONS)
 
 
 def style() -> str:

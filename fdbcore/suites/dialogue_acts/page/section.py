@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from fdbcore.report.format import judging_took
-from fdbcore.report.html.templates import render, static
-from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted, wrapped
-from fdbcore.report.svg.text import number, xml
+from fdbcore.report import NAME_COLUMNS, fitted, judging_took, number, render, static, wrapped, xml
 from fdbcore.suites.dialogue_acts.page.card import language, name_of, several_conditions
 from fdbcore.suites.dialogue_acts.page.picture import definitions, drawing, picture, standalone, style, view
 from fdbcore.suites.dialogue_acts.page.words import PACKAGE, PARTS, mean, page_words

@@ -7,9 +7,8 @@ from functools import cache
 from typing import Final
 
 from fdbcore.errors import SettingsError
-from fdbcore.report.format import NONE
-from fdbcore.report.html.wording import Wording
-from fdbcore.runtime.toml_values import shipped_toml
+from fdbcore.report import NONE, Wording
+from fdbcore.runtime import shipped_toml
 from fdbcore.suites.dialogue_acts.records import Step
 from fdbcore.suites.dialogue_acts.scoring.alignment import Operation
 from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from fdbcore.stats.bootstrap import SEED
+from fdbcore.stats import SEED
 from fdbcore.suites.dialogue_acts.records import Record
 from fdbcore.suites.dialogue_acts.scoring.alignment import ActSequence
 from fdbcore.suites.dialogue_acts.scoring.scores import (

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from fdbcore.report.format import counted
-from fdbcore.stats.bootstrap import LEVEL
-from fdbcore.stats.significance import FEWEST_ITEMS, POWER, detectable_difference, items_needed
+from fdbcore.report import counted
+from fdbcore.stats import FEWEST_ITEMS, LEVEL, POWER, detectable_difference, items_needed
 from fdbcore.suites.dialogue_acts.records import Annotation, Response
 from fdbcore.suites.dialogue_acts.scoring.alignment import SUM_TOLERANCE
 from fdbcore.suites.dialogue_acts.scoring.comparison import Compared

@@ -13,12 +13,18 @@ from typing import Annotated, Any, Final, NamedTuple, Self
 import numpy as np
 from msgspec import Meta
 
-from fdbcore.measures.costs import JudgingSpent
-from fdbcore.results.comparing import cluster_units, detectable
-from fdbcore.results.document import PooledWith
-from fdbcore.stats.bootstrap import Estimate, bootstrap_columns
-from fdbcore.stats.significance import pairs_needed, sign_flip_p, spread_of
-from fdbcore.stats.variance import REPEATED, REST, variance_shares
+from fdbcore.analysis import JudgingSpent
+from fdbcore.results import PooledWith, cluster_units, detectable
+from fdbcore.stats import (
+    REPEATED,
+    REST,
+    Estimate,
+    bootstrap_columns,
+    pairs_needed,
+    sign_flip_p,
+    spread_of,
+    variance_shares,
+)
 from fdbcore.suites.dialogue_acts.models.annotate import AnnotatedWith
 from fdbcore.suites.dialogue_acts.records import ROUNDING
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, Floats, SystemScores, condition_of, item_means

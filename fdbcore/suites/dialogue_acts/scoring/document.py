@@ -11,12 +11,10 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 from msgspec import Meta, Struct, structs
 
-from fdbcore.recording.form import converted
-from fdbcore.report.scorecard.columns import NAME_COLUMNS, fitted
-from fdbcore.results.comparing import with_holm
-from fdbcore.results.document import Scores, problem_entries
-from fdbcore.stats.bootstrap import LEVEL
-from fdbcore.stats.significance import pairs_needed
+from fdbcore.recording import converted
+from fdbcore.report import NAME_COLUMNS, fitted
+from fdbcore.results import Scores, problem_entries, with_holm
+from fdbcore.stats import LEVEL, pairs_needed
 from fdbcore.suites.dialogue_acts.models.annotate import AnnotatedWith
 from fdbcore.suites.dialogue_acts.records import Response
 from fdbcore.suites.dialogue_acts.scoring.baselines import baseline_rows

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fdbcore.report.format import counted, p_value
-from fdbcore.report.scorecard.columns import fitted
+from fdbcore.report import counted, fitted, p_value
 from fdbcore.suites.dialogue_acts.page.words import mean, span
 from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument

@@ -9,19 +9,13 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis import Call, Run
 from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.protocols import Transcriber
-from fdbcore.recording.files import part_of
-from fdbcore.recording.form import one_call
-from fdbcore.recording.run import is_recorded
-from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
-from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
-from fdbcore.runtime.executor import Workers
-from fdbcore.runtime.numbers import whole_of
-from fdbcore.sources.calls import NamedInput, named_calls
-from fdbcore.sources.clips import fit_for_a_folder
-from fdbcore.sources.names import Oddities, real_path, session_names
+from fdbcore.recording import is_recorded, one_call, part_of
+from fdbcore.runs import ReplayProgress, ReplayResult, ReplaySettings, replay_corpus
+from fdbcore.runtime import Workers, whole_of
+from fdbcore.sources import NamedInput, Oddities, fit_for_a_folder, named_calls, real_path, session_names
 from fdbcore.suites.dialogue_acts.models.asking import ScoringJob
 from fdbcore.suites.dialogue_acts.records import Step
 from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, Part, spoken_turns, texts

@@ -19,12 +19,11 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import structs, to_builtins
 
-from fdbcore.analysis.score import read_quantities
-from fdbcore.analysis.summaries import summarise
+from fdbcore.analysis import read_quantities, summarise
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.measures.reading import Reading
-from fdbcore.runtime.numbers import number_of
-from fdbcore.sources.tables import rated_rows
+from fdbcore.measures import Reading
+from fdbcore.runtime import number_of
+from fdbcore.sources import rated_rows
 from fdbcore.suites.dialogue_acts.models.annotate import (
     AnnotatedWith,
     Annotating,

@@ -12,16 +12,14 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from fdbcore.analysis.speech_pieces import audio_of
-from fdbcore.analysis.told import told_lines
-from fdbcore.audio.speech import RECOGNISER_RATE_HZ, wav_to_recognise
+from fdbcore.analysis import audio_of, told_lines
+from fdbcore.audio import RECOGNISER_RATE_HZ, wav_to_recognise
 from fdbcore.errors import InputError
-from fdbcore.measures.reading import Reading
+from fdbcore.measures import Reading
 from fdbcore.protocols import Transcriber
-from fdbcore.recording.files import read_json, write_json
-from fdbcore.recording.words import transcripts
-from fdbcore.report.format import counted, usd_text
-from fdbcore.runs.estimates import expected_usd
+from fdbcore.recording import read_json, transcripts, write_json
+from fdbcore.report import counted, usd_text
+from fdbcore.runs import expected_usd
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span, clock_text, other_side
 from fdbcore.types.usage import Service
 from fdbcore.types.words import TimedWord, as_text

@@ -12,8 +12,8 @@ from typing import Annotated, Final, TypedDict
 import numpy as np
 from msgspec import Meta
 
-from fdbcore.analysis.summaries import Measures
-from fdbcore.stats.bootstrap import bootstrap_ci
+from fdbcore.analysis import Measures
+from fdbcore.stats import bootstrap_ci
 from fdbcore.suites.dialogue_acts.scoring.scores import condition_of
 from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, Turn
 from fdbcore.types import SIDES

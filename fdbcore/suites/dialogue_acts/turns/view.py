@@ -6,11 +6,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from fdbcore._version import __version__
-from fdbcore.report.columns import cells, note, titles
-from fdbcore.report.format import NONE, counted
-from fdbcore.report.html.templates import render
-from fdbcore.report.html.values import Cell, Row
-from fdbcore.report.scorecard.columns import ColumnGroup, columns, table, wrapped
+from fdbcore.report import (
+    NONE,
+    Cell,
+    ColumnGroup,
+    Row,
+    cells,
+    counted,
+    note,
+    render,
+    table,
+    titles,
+    width_columns,
+    wrapped,
+)
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
 from fdbcore.suites.dialogue_acts.page.picture import act_list
 from fdbcore.suites.dialogue_acts.page.words import PACKAGE
@@ -75,7 +84,7 @@ def details(document: ActsDocument, width: int) -> list[list[str]]:
     blocks = []
     for each in [*_turn_tables(document), *_timing(document)]:
         groups = [
-            ColumnGroup("", [head], [columns(head)], [[row[place]] for row in each.rows])
+            ColumnGroup("", [head], [width_columns(head)], [[row[place]] for row in each.rows])
             for place, head in enumerate(each.heads[1:])
         ]
         blocks.append([each.title, *table([name for name, _ in each.names], groups, width)])

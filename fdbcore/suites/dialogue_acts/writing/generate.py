@@ -25,11 +25,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from fdbcore.errors import InputError, PartyError, SettingsError
-from fdbcore.models.cache import KeptModel, Usage
+from fdbcore.models import KeptModel, Usage
 from fdbcore.protocols import Model
-from fdbcore.recording.files import part_of, read_json, write_json, write_text
-from fdbcore.recording.versions import versions
-from fdbcore.runtime.redaction import clean
+from fdbcore.recording import installed_versions, part_of, read_json, write_json, write_text
+from fdbcore.runtime import clean
 from fdbcore.suites.dialogue_acts.models.asking import MOST_ASKED, Bad, Good, Left, ask_for, in_order, parse_json
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts, Topic
 from fdbcore.suites.dialogue_acts.records import Record, jsonl
@@ -304,7 +303,7 @@ def _summary(
         "usage": asdict(progress.usage),
         "cost": cost,
         "model": model.describe(),
-        "versions": versions(),
+        "versions": installed_versions(),
     }
 
 

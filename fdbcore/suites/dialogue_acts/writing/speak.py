@@ -20,16 +20,14 @@ import numpy.typing as npt
 
 from fdbcore import registry
 from fdbcore._ext.resample import Resampler
-from fdbcore.audio.decode import resampler_to_48k
-from fdbcore.audio.wav import wav_bytes
+from fdbcore.audio import resampler_to_48k, wav_bytes
 from fdbcore.clock import now_ns
 from fdbcore.errors import InputError, RecordingError, SettingsError
 from fdbcore.protocols import Speaker
-from fdbcore.recording.files import read_json, settings_hash, write_bytes, write_json, write_text
-from fdbcore.recording.form import one_call
-from fdbcore.runs.plan import users_of
-from fdbcore.runtime.address import query_of, split_query
-from fdbcore.sources.clips import fit_for_a_folder
+from fdbcore.recording import one_call, read_json, settings_hash, write_bytes, write_json, write_text
+from fdbcore.runs import users_of
+from fdbcore.runtime import query_of, split_query
+from fdbcore.sources import fit_for_a_folder
 from fdbcore.suites.dialogue_acts.models.prompts import Prompts
 from fdbcore.suites.dialogue_acts.records import Record
 from fdbcore.suites.dialogue_acts.sets import (

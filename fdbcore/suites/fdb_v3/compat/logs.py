@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from fdbcore.measures.tool_calls import HeldToolCall
+from fdbcore.measures import HeldToolCall
 from fdbcore.suites.fdb_v3.world import FUNCTIONS, FunctionCall
 from fdbcore.types import TICKS_PER_S
 

@@ -10,8 +10,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 import numpy as np
 from msgspec import Meta, Struct
 
-from fdbcore.stats.bootstrap import Estimate, Floats
-from fdbcore.stats.raters import agreement
+from fdbcore.stats import Estimate, Floats, agreement
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
 from fdbcore.suites.fdb_v3.compat.measures import matches_exactly, passes

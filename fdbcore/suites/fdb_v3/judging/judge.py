@@ -13,19 +13,20 @@ from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta
 
-from fdbcore.measures.costs import JudgingSpent
-from fdbcore.runs.asking import (
+from fdbcore.analysis import JudgingSpent
+from fdbcore.runs import (
     JUDGED,
     Desk,
     JudgeAnswer,
+    JudgeOptions,
     JudgeQuestion,
     JudgeRequest,
     KeptAnswers,
+    Verdict,
     ask_each_once,
     spent_on,
+    verdict_of,
 )
-from fdbcore.runs.judge_options import JudgeOptions
-from fdbcore.runs.verdicts import Verdict, verdict_of
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.logs import SystemLog
 from fdbcore.suites.fdb_v3.judging.agreement import JudgeAgreement, PassedBy, agreement_of, passed_by, right_by

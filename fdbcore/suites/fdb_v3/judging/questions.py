@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from fdbcore.errors import InputError
-from fdbcore.runs.asking import JudgeQuestion
-from fdbcore.runs.verdicts import VERDICT, check_verdict
+from fdbcore.runs import VERDICT, JudgeQuestion, check_verdict
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat.logs import LoggedCall
 from fdbcore.suites.fdb_v3.compat.measures import paired_calls

@@ -9,8 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, Struct
 
-from fdbcore.runs.asking import JudgeAnswer
-from fdbcore.runs.verdicts import Verdict, why_not
+from fdbcore.runs import JudgeAnswer, Verdict, why_not
 
 
 class SaidPart(Struct, frozen=True):

@@ -30,8 +30,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from fdbcore.measures.tool_calls import HeldToolCall
-from fdbcore.runtime.json_values import resolved
+from fdbcore.measures import HeldToolCall
+from fdbcore.runtime import resolved
 from fdbcore.suites.fdb_v3.pairing import right_pairs
 from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry, RollbackEntry
 from fdbcore.suites.fdb_v3.world import (
@@ -42,7 +42,7 @@ from fdbcore.suites.fdb_v3.world import (
     plain_value,
     state_differences,
 )
-from fdbcore.worlds.faults import ERROR
+from fdbcore.worlds import ERROR
 
 REFUSED: Final = ("unknown", "malformed")
 FAILED: Final = ("error", "timeout")

@@ -19,9 +19,9 @@ from typing import Any, Final, NotRequired, TypedDict, cast
 
 from msgspec import UNSET
 
-from fdbcore.audio.decode import AudioFile
+from fdbcore.audio import AudioFile
 from fdbcore.errors import InputError
-from fdbcore.recording.form import converted
+from fdbcore.recording import converted
 from fdbcore.suites.fdb_v3.released.repairs import repaired
 from fdbcore.suites.fdb_v3.released.results import SystemResult, known_table, read_result, released_json
 from fdbcore.suites.fdb_v3.scenarios import (

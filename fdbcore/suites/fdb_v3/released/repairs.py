@@ -15,7 +15,7 @@ from typing import Any, Final
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from fdbcore.runtime.json_values import resolved
+from fdbcore.runtime import resolved
 from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry, RepairEntry, RepairKind
 from fdbcore.suites.fdb_v3.world import ANY, FUNCTIONS, REFERENCE, outcome
 

@@ -11,9 +11,7 @@ from typing import Any, Final, NotRequired, TypedDict, cast
 from msgspec.structs import replace
 
 from fdbcore.errors import InputError
-from fdbcore.runtime.json_values import json_value
-from fdbcore.runtime.shape import known_part, misfits, unknown_fields, without_empty
-from fdbcore.runtime.whole_files import read_whole
+from fdbcore.runtime import json_value, known_part, misfits, read_whole, unknown_fields, without_empty
 from fdbcore.suites.fdb_v3.compat.logs import AsrWord, LoggedCall, SystemLog, user_end_s
 from fdbcore.suites.fdb_v3.compat.measures import matches_exactly
 from fdbcore.suites.fdb_v3.pairing import right_pairs

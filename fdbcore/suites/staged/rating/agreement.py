@@ -18,14 +18,11 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 from msgspec import Meta, Struct, to_builtins
 
-from fdbcore.analysis.rater_groups import Between, rater_groups
+from fdbcore.analysis import Between, groups_of_raters
 from fdbcore.errors import SettingsError
-from fdbcore.report.format import counted
-from fdbcore.report.scorecard.columns import ColumnGroup, table, wrapped
-from fdbcore.report.scorecard.screen import compared, estimates, problem_lines
-from fdbcore.results.document import ProblemEntry, problem_entries
-from fdbcore.stats.bootstrap import Floats, bootstrap_times
-from fdbcore.stats.raters import interval_alpha, ordinal_alpha, pearson, spearman
+from fdbcore.report import ColumnGroup, compared, counted, estimates, problem_lines, table, wrapped
+from fdbcore.results import ProblemEntry, problem_entries
+from fdbcore.stats import Floats, bootstrap_times, interval_alpha, ordinal_alpha, pearson, spearman
 from fdbcore.suites.staged.rating.ratings import (
     METRICS,
     PEOPLE,
@@ -105,7 +102,7 @@ def rating_agreement(
     comparisons = []
     for metric, family in _metrics(raters):
         show(f"comparing ratings: {metric.replace('_', ' ')} {family or ''}")
-        for between, own in rater_groups(people, judges, mean_of):
+        for between, own in groups_of_raters(people, judges, mean_of):
             if (found := _comparison(metric, family, between, own)) is not None:
                 comparisons.append(found)
     if not any(each.n for each in comparisons):

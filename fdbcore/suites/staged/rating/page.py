@@ -14,15 +14,13 @@ from typing import Any, Final
 
 from msgspec import UNSET, to_builtins
 
-from fdbcore.endpoints.examiner.brief import Brief
+from fdbcore.endpoints import Brief
 from fdbcore.errors import InputError
-from fdbcore.measures.reading import Reading
-from fdbcore.recording.form import converted
-from fdbcore.report.call.audio import CLIP_TYPE, clip
-from fdbcore.report.html.templates import environment
-from fdbcore.runtime.whole_files import whole_file
-from fdbcore.sources.recorded import changed_source
-from fdbcore.sources.text_cells import FORMULA
+from fdbcore.measures import Reading
+from fdbcore.recording import converted
+from fdbcore.report import CLIP_TYPE, clip, environment
+from fdbcore.runtime import whole_file
+from fdbcore.sources import FORMULA, changed_source
 from fdbcore.suites.staged.marking import closing_tick
 from fdbcore.suites.staged.rating.ratings import CANNOT_TELL, COLUMNS, KeyedDialogue, read_key
 from fdbcore.suites.staged.scenarios import RubricWording, rubrics_of_marks

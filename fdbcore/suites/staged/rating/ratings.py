@@ -22,11 +22,10 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 from msgspec import Meta, Struct, to_builtins
 
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.recording.files import write_json
-from fdbcore.recording.form import kept_of_form
-from fdbcore.runs.kept_scores import kept_scores
-from fdbcore.runtime.numbers import number_of
-from fdbcore.sources.tables import columns_of, rated_rows
+from fdbcore.recording import kept_of_form, write_json
+from fdbcore.runs import read_kept_scores
+from fdbcore.runtime import number_of
+from fdbcore.sources import columns_of, rated_rows
 from fdbcore.suites.staged.scenarios import LEVELS
 from fdbcore.types import Problem
 
@@ -70,7 +69,7 @@ class RatingKey(Struct, frozen=True):
 
 def scores_in(path: Path) -> Mapping[str, Any] | None:
     """The scores of staged dialogues in a file, a folder of results, or beside a run; None if there are none."""
-    return next((found for each in SCORES_SCHEMAS if (found := kept_scores(path, each)) is not None), None)
+    return next((found for each in SCORES_SCHEMAS if (found := read_kept_scores(path, each)) is not None), None)
 
 
 def draw_sample(paths: Sequence[Path], n: int, seed: int, out: Path) -> RatingKey:

@@ -1,0 +1,36 @@
+from ._ext.pacer import Pacer as Pacer
+from ._ext.pcm import PlayoutQueue as PlayoutQueue
+from ._ext.resample import Resampler as Resampler
+from ._ext.turns import TurnDetector as TurnDetector
+from ._version import __version__ as __version__
+from .analysis.comparison import compare as compare
+from .analysis.corpus import Call as Call
+from .analysis.corpus import Run as Run
+from .analysis.gates import gate as gate
+from .analysis.rows import call_rows as call_rows
+from .analysis.rows import event_rows as event_rows
+from .analysis.statements import score as score
+from .analysis.trends import trend as trend
+from .clock import MonotonicClock as MonotonicClock
+from .clock import VirtualClock as VirtualClock
+from .errors import FdbError as FdbError
+from .protocols import Clock as Clock
+from .protocols import Endpoint as Endpoint
+from .protocols import Model as Model
+from .protocols import Speaker as Speaker
+from .protocols import Transcriber as Transcriber
+from .protocols import Vad as Vad
+from .recording.reader import Recording as Recording
+from .runs.live import run as run
+from .runs.replay import replay as replay
+from .runs.replay_many import replay_all as replay_all
+from .session.conformance import vad_faults as vad_faults
+from .session.turns import detect_turns as detect_turns
+from .session.windows import WindowVad as WindowVad
+from .suites.dialogue_acts.scoring.alignment import ActAlignment as ActAlignment
+from .suites.dialogue_acts.scoring.alignment import align_acts as align_acts
+from .suites.dialogue_acts.scoring.alignment import align_acts_batch as align_acts_batch
+from .types import TurnEvent as TurnEvent
+from .types import TurnSettings as TurnSettings
+
+__all__: list[str]
