@@ -92,17 +92,12 @@ class DecidedGates(TypedDict):
     calls: Annotated[list[GatedCall], Meta(description="every scored call")]
 
 
-PASSED: Final = 0
-FAILED: Final = 1
-UNMEASURED: Final = 3
-"""The exit codes of a command with gates."""
-
 MOST_CALLS: Final = 1_000_000
 LIKELY: Final = 0.8
 """How often the range for the number of calls needed contains the true number."""
 
 
-def _side(gate: Gate, group: CallGroup, clusters: Sequence[str]) -> GateSide:
+def gate_side(gate: Gate, group: CallGroup, clusters: Sequence[str]) -> GateSide:
     """One side of a gate. clusters: the cluster of each call."""
     pooled = pool(gate.measure, group.quantities, clusters)
     quantities, having = pooled
@@ -119,7 +114,7 @@ def _side(gate: Gate, group: CallGroup, clusters: Sequence[str]) -> GateSide:
     }
 
 
-def _result(
+def gate_result(
     gate: Gate,
     level: float,
     found: Estimate,

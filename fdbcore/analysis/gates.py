@@ -14,17 +14,7 @@ from fdbcore.analysis.differences import difference, estimate
 from fdbcore.analysis.gate_file import Gate, Gates, gates_of, read_gates
 from fdbcore.analysis.gate_findings import FindingsBeside
 from fdbcore.analysis.gate_moments import worst
-from fdbcore.analysis.gate_results import (
-    FAILED,
-    PASSED,
-    UNMEASURED,
-    DecidedGates,
-    ExitCode,
-    GatedCall,
-    GateResult,
-    _result,
-    _side,
-)
+from fdbcore.analysis.gate_results import DecidedGates, ExitCode, GatedCall, GateResult, gate_result, gate_side
 from fdbcore.analysis.groups import NO_VALUE, CallGroup, unit
 from fdbcore.analysis.line_effects import LineShifts, gate_note
 from fdbcore.analysis.matching import Matched, items_over_lines, match
@@ -33,6 +23,11 @@ from fdbcore.errors import InputError, nearest
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.quantities import Share
 from fdbcore.stats.bootstrap import ONE_CLUSTER, Estimate, Interval
+
+PASSED: Final = 0
+FAILED: Final = 1
+UNMEASURED: Final = 3
+"""The exit codes of a command with gates."""
 
 LATENCY, NO_ANSWER = "response_latency_ms", "no_response_per_turn"
 MOST_UNANSWERED: Final = 0.1
@@ -113,7 +108,7 @@ def _decided(gate: Gate, level: float, run: CallGroup, baseline: CallGroup | Non
     if not gate.needs_baseline or baseline is None:
         clusters = of_run.clusters(unit(run.calls, cluster or items_over_lines(of_run)))
         found = estimate(pool(gate.measure, of_run.quantities, clusters), gate.function, level=level)
-        return Decision(gate, of_run, _result(gate, level, found, _side(gate, of_run, clusters)))
+        return Decision(gate, of_run, gate_result(gate, level, found, gate_side(gate, of_run, clusters)))
     matched = match(gate.about, of_run, chosen(baseline, gate.where), cluster)
     return Decision(gate, of_run, _against(gate, level, matched), matched.b.calls)
 
@@ -121,7 +116,7 @@ def _decided(gate: Gate, level: float, run: CallGroup, baseline: CallGroup | Non
 def _against(gate: Gate, level: float, matched: Matched) -> GateResult:
     a, b = matched.pools(gate.measure)
     found = difference(a, b, statistic=gate.function, times=gate.times, level=level)
-    run, baseline = _side(gate, matched.a, matched.clusters_a), _side(gate, matched.b, matched.clusters_b)
+    run, baseline = gate_side(gate, matched.a, matched.clusters_a), gate_side(gate, matched.b, matched.clusters_b)
     reason = found["reason"]
     if not a[0] or not b[0]:
         reason = f"no call of the {'run' if not a[0] else 'baseline'} has this measure"
@@ -130,7 +125,7 @@ def _against(gate: Gate, level: float, matched: Matched) -> GateResult:
         reason += f" (of the {' and the '.join(with_one)})" if with_one else ""
     interval = found["interval"] and Interval(*found["interval"])
     told = Estimate(found["value"], interval, found["clusters"], reason)
-    return _result(gate, level, told, run, baseline, matched.paired_by)
+    return gate_result(gate, level, told, run, baseline, matched.paired_by)
 
 
 def gate(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, Required, TypeAlias, TypedDict
 
 from msgspec import Meta
 
@@ -35,21 +35,19 @@ Tools: TypeAlias = Annotated[
 ]
 
 
-class Settings(TypedDict):
+class Settings(TypedDict, total=False):
     """The settings that decided the events."""
 
-    turns: Annotated[dict[str, int], Meta(description="of the turn detector, in ms")]
-    vad: Annotated[Detectors, Meta(description="of each side's voice activity detector")]
-    max_s: NotRequired[Annotated[float, Meta(description="of a live call: its longest length")]]
-    clock: NotRequired[Annotated[str, Meta(description="of a live call: real or virtual")]]
-    ends: NotRequired[
-        Annotated[
-            dict[str, float],
-            Meta(description="of a live call with a recorded user: when it is over (quiet_s, most_s), in seconds"),
-        ]
+    turns: Required[Annotated[dict[str, int], Meta(description="of the turn detector, in ms")]]
+    vad: Required[Annotated[Detectors, Meta(description="of each side's voice activity detector")]]
+    max_s: Annotated[float, Meta(description="of a live call: its longest length")]
+    clock: Annotated[str, Meta(description="of a live call: real or virtual")]
+    ends: Annotated[
+        dict[str, float],
+        Meta(description="of a live call with a recorded user: when it is over (quiet_s, most_s), in seconds"),
     ]
-    line_open: NotRequired[Annotated[bool, Meta(description="a silent line was taken as open, and so measured")]]
-    count_bad_input: NotRequired[Annotated[bool, Meta(description="a recording that went wrong is scored, too")]]
+    line_open: Annotated[bool, Meta(description="a silent line was taken as open, and so measured")]
+    count_bad_input: Annotated[bool, Meta(description="a recording that went wrong is scored, too")]
 
 
 Channel: TypeAlias = Literal["left", "right", "mono", "mean", "track 1", "track 2"]

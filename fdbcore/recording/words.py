@@ -42,20 +42,14 @@ class GivenWords(TypedDict):
     unread: NotRequired[str]
 
 
-class Doubts(TypedDict):
+class Doubts(TypedDict, total=False):
     """Why most likely nobody said words that a transcriber heard."""
 
-    in_silence: NotRequired[
-        Annotated[
-            Literal[True],
-            Meta(description="the side was silent there by its voice activity; most likely nobody said it"),
-        ]
+    in_silence: Annotated[
+        Literal[True], Meta(description="the side was silent there by its voice activity; most likely nobody said it")
     ]
-    in_loop: NotRequired[
-        Annotated[
-            Literal[True],
-            Meta(description="the transcriber says this phrase again and again; most likely nobody said it"),
-        ]
+    in_loop: Annotated[
+        Literal[True], Meta(description="the transcriber says this phrase again and again; most likely nobody said it")
     ]
 
 

@@ -26,9 +26,8 @@ from fdbcore.recording.health import HealthFinding
 from fdbcore.recording.labels import Label
 from fdbcore.recording.run import Corpus, PlannedRun
 from fdbcore.recording.words import SideWords
-from fdbcore.report.call.document import Document, Event
+from fdbcore.report.call.document import Document, Event, ReplayedCalls
 from fdbcore.report.checkup import Checkup
-from fdbcore.report.run.systems import ReplayedCalls
 from fdbcore.report.scorecard.document import ScorecardDocument
 from fdbcore.types.timing import TimingSelftest
 

@@ -15,6 +15,7 @@ from fdbcore.analysis.sensitivity import Sensitivity
 from fdbcore.analysis.settings_differences import earlier
 from fdbcore.analysis.stages import stage_table
 from fdbcore.analysis.summaries import Measures
+from fdbcore.analysis.survey import ReplaySummary
 from fdbcore.measures.findings import Finding
 from fdbcore.measures.heard_words import HeardLine, heard_lines
 from fdbcore.measures.live_record import Held, live_record
@@ -64,8 +65,8 @@ class Described(Unmeasured):
     platform: str | None
 
 
-class Event(TypedDict):
-    """A turn event."""
+class EventOfAnyKind(TypedDict):
+    """What each turn event has."""
 
     kind: TurnKind
     side: Annotated[
@@ -81,33 +82,26 @@ class Event(TypedDict):
     censored: Annotated[bool, Meta(description="decided only by the end of the recording; counts nowhere")]
     start_s: Seconds
     end_s: Seconds | None
-    fto_ticks: NotRequired[Annotated[int, Meta(description="floor transfer offset, of gap and overlap_between")]]
-    other_spoke: NotRequired[Annotated[bool, Meta(description="of pause")]]
-    stretches: NotRequired[
-        Annotated[list[tuple[Tick, Tick]], Meta(description="of overlap_between: where both speak, in ticks")]
+
+
+class Event(EventOfAnyKind, total=False):
+    """A turn event."""
+
+    fto_ticks: Annotated[int, Meta(description="floor transfer offset, of gap and overlap_between")]
+    other_spoke: Annotated[bool, Meta(description="of pause")]
+    stretches: Annotated[list[tuple[Tick, Tick]], Meta(description="of overlap_between: where both speak, in ticks")]
+    onset: Annotated[Literal["overlap", "silence"], Meta(description="of intrusion")]
+    outcome: Annotated[Literal["kept", "taken"], Meta(description="of intrusion: what became of the holder's floor")]
+    stop_ticks: Annotated[Count | None, Meta(description="of intrusion: until the holder fell silent")]
+    simultaneous: Annotated[bool, Meta(description="of intrusion")]
+    terminal: Annotated[bool, Meta(description="of intrusion")]
+    suspect: Annotated[
+        Literal[True],
+        Meta(description="it is there only where speech that is echo of the other side counts; no measure counts it"),
     ]
-    onset: NotRequired[Annotated[Literal["overlap", "silence"], Meta(description="of intrusion")]]
-    outcome: NotRequired[
-        Annotated[Literal["kept", "taken"], Meta(description="of intrusion: what became of the holder's floor")]
-    ]
-    stop_ticks: NotRequired[Annotated[Count | None, Meta(description="of intrusion: until the holder fell silent")]]
-    simultaneous: NotRequired[Annotated[bool, Meta(description="of intrusion")]]
-    terminal: NotRequired[Annotated[bool, Meta(description="of intrusion")]]
-    suspect: NotRequired[
-        Annotated[
-            Literal[True],
-            Meta(
-                description="it is there only where speech that is echo of the other side counts; no measure counts it"
-            ),
-        ]
-    ]
-    unanswered: NotRequired[
-        Annotated[
-            Literal[True],
-            Meta(
-                description="of pause: A waited in vain and went on by itself; the measures count a missing answer of B"
-            ),
-        ]
+    unanswered: Annotated[
+        Literal[True],
+        Meta(description="of pause: A waited in vain and went on by itself; the measures count a missing answer of B"),
     ]
 
 
@@ -153,6 +147,18 @@ class Document(TypedDict):
             list[HeardLine],
             Meta(description="what a transcriber heard, by start; what the parties told is in held"),
         ]
+    ]
+
+
+class ReplayedCalls(ReplaySummary):
+    """The calls of a run of `fdbcore replay`, pooled. Fields may be added under the same version; a field is never
+    given another meaning."""
+
+    detectors: NotRequired[
+        Annotated[Sensitivity, Meta(description="what other detectors make of them, where asked; not in summary.json")]
+    ]
+    sessions: NotRequired[
+        Annotated[list[Document], Meta(description="each of the recordings, as they are printed; not in summary.json")]
     ]
 
 

@@ -4,30 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, NotRequired
+from typing import Any
 
-from msgspec import Meta
-
-from fdbcore.analysis.sensitivity import Sensitivity
-from fdbcore.analysis.survey import ReplaySummary
 from fdbcore.analysis.systems import OUTCOMES, SystemCalls
 from fdbcore.report import columns
-from fdbcore.report.call.document import Document
 from fdbcore.report.format import NONE, cost_in_short
 from fdbcore.report.html.values import NO_LINKS, Cell, Links
 from fdbcore.report.terminal import laid_out
-
-
-class ReplayedCalls(ReplaySummary):
-    """The calls of a run of `fdbcore replay`, pooled. Fields may be added under the same version; a field is never
-    given another meaning."""
-
-    detectors: NotRequired[
-        Annotated[Sensitivity, Meta(description="what other detectors make of them, where asked; not in summary.json")]
-    ]
-    sessions: NotRequired[
-        Annotated[list[Document], Meta(description="each of the recordings, as they are printed; not in summary.json")]
-    ]
 
 
 def screen(found: Sequence[SystemCalls], width: int) -> list[str]:
