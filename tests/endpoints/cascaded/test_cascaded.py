@@ -322,7 +322,7 @@ def test_wrong_settings_are_one_line(content: str, expected: str, tmp_path: Path
 
 
 def test_a_file_that_is_missing_is_one_line() -> None:
-    with pytest.raises(SettingsError, match=r"expected FILE\.toml, or one of fdb3, local, found none at 'mine'"):
+    with pytest.raises(SettingsError, match=r"expected FILE\.toml, or one of fdb3, local, got none at 'mine'"):
         endpoint("cascaded:mine")
 
 
