@@ -15,15 +15,15 @@ from fdbcore.runs.calls_at_once import calls_at_once, hold_at_once
 from fdbcore.session.converse import MAX_MISSED_SHARE
 
 if TYPE_CHECKING:
-    from fdbcore.types.timing_types import HeldAtOnce
+    from fdbcore.types.timing import HeldAtOnce
 
 MINUTES = float(os.environ.get("FDBCORE_CAPACITY_MINUTES", "10"))
 HEADER = ("", "calls", "ticks", "late", "missed", "missed %", "packets p99 ms late")
 
 
 def row(what: str, held: HeldAtOnce) -> tuple[object, ...]:
-    missed_share = 100 * held["missed"] / held["ticks"]
-    return (what, held["calls"], held["ticks"], held["late"], held["missed"], missed_share, held["wire_p99_ms"])
+    missed_share = 100 * held.missed / held.ticks
+    return (what, held.calls, held.ticks, held.late, held.missed, missed_share, held.wire_p99_ms)
 
 
 def main() -> None:
@@ -31,15 +31,15 @@ def main() -> None:
     rows = []
     found = calls_at_once(lambda held: rows.append(row("ten seconds", held)))
     print_table("The search of fdbcore doctor --calls", HEADER, rows)
-    calls, more = found["calls"], math.ceil(1.5 * found["calls"])
-    print(f"found: {calls} at once, of {found['most']} that ten seconds held", flush=True)
+    calls, more = found.calls, math.ceil(1.5 * found.calls)
+    print(f"found: {calls} at once, of {found.most} that ten seconds held", flush=True)
     held = hold_at_once(calls, 60 * MINUTES)
     print_table("Held for long", HEADER, [row(f"{MINUTES:g} min", held)])
     overloaded = hold_at_once(more, 6 * MINUTES)
     print_table("Half as many again", HEADER, [row(f"{MINUTES / 10:g} min", overloaded)])
     goal = f"capacity: {MINUTES:g} min of {calls} calls miss no tick"
-    print(f"{met(goal, not held['missed'])} (goal: no tick missed)")
-    too_many = overloaded["missed"] > MAX_MISSED_SHARE * overloaded["ticks"]
+    print(f"{met(goal, not held.missed)} (goal: no tick missed)")
+    too_many = overloaded.missed > MAX_MISSED_SHARE * overloaded.ticks
     print(f"{met(f'capacity: {more} calls miss more than 0.1 %', too_many)} (goal: more than 0.1 % missed)")
 
 

@@ -16,9 +16,9 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from benchmarks.harness import print_table
-from fdbcore.analysis.comparison_types import GateResult
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.gate_file import Gates, parse
+from fdbcore.analysis.gate_results import GateResult
 from fdbcore.analysis.gates import decide
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.measures.quantities import Quantity, Share, Values

@@ -28,7 +28,7 @@ from benchmarks.voices.clips import voices_in
 from benchmarks.voices.speech import RATE_HZ
 from fdbcore.measures.health.examine import HealthProbe, examine
 from fdbcore.measures.health.finding import OFF_THE_CLOCK
-from fdbcore.recording.recorded_types import Health
+from fdbcore.recording.health import Health
 from fdbcore.registry import vad as detector_named
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES
 

@@ -26,7 +26,7 @@ from fdbcore._ext.pacer import Pacer
 from fdbcore.types import TICK_NS
 
 if TYPE_CHECKING:
-    from fdbcore.types.timing_types import LatenessSummary
+    from fdbcore.types.timing import LatenessSummary
 
 RUN_S = float(os.environ.get("FDBCORE_PACING_SECONDS", "60"))
 TICKS = max(100, round(RUN_S * 1e9 / TICK_NS))

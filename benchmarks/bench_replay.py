@@ -19,13 +19,13 @@ import numpy as np
 
 from benchmarks.harness import Cost, best_seconds, cost_of, met, print_table
 from fdbcore.analysis.score import score
-from fdbcore.audio.decode import content_hash
+from fdbcore.audio.files import content_hash
 from fdbcore.audio.wav import WavWriter
 from fdbcore.clock import VirtualClock
 from fdbcore.endpoints.replay import replayed_sides
 from fdbcore.measures.health.examine import HealthProbe, examine
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.recorded_types import KnownMeta
+from fdbcore.recording.meta import KnownMeta
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.report.call.document import document
 from fdbcore.report.call.page import write_report

@@ -28,7 +28,7 @@ from benchmarks.voices.peers import installed_peers
 from benchmarks.voices.scoring import Tally
 from benchmarks.voices.speech import Bools, ticks_in
 from benchmarks.voices.workshop import Made
-from fdbcore.recording.recorded_types import Health
+from fdbcore.recording.health import Health
 from fdbcore.registry import VADS
 
 Figures: TypeAlias = dict[str, float | int | None]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.harness import machine, print_table
 
 if TYPE_CHECKING:
-    from fdbcore.types.timing_types import HeldAtOnce
+    from fdbcore.types.timing import HeldAtOnce
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 ENVIRONMENTS: Final = ROOT / "build" / "pythons"
@@ -73,12 +73,14 @@ def measured() -> dict[str, Any]:
                 paced.wait(tick)
         found |= {f"{what}, {name}": paced.lateness()[what] for what in ("wake", "resume")}
     try:
+        from msgspec import to_builtins
+
         from benchmarks.bench_live import wires_of_a_call
     except ImportError as error:
         found["why_no_wire"] = f"no {error.name}"
     else:
         found |= {"wire, idle": wires_of_a_call(busy=False), "wire, busy": wires_of_a_call(busy=True)}
-        found["at_once"] = {what: calls_held(per_process) for what, per_process in PROCESSES.items()}
+        found["at_once"] = {what: to_builtins(calls_held(each)) for what, each in PROCESSES.items()}
     return found
 
 
@@ -86,8 +88,8 @@ def calls_held(calls_per_process: int) -> list[HeldAtOnce]:
     """The most calls that were held on time, and the fewest that were not."""
     from fdbcore.runs.calls_at_once import calls_at_once, hold_at_once, keeps_time
 
-    found = calls_at_once(hold=partial(hold_at_once, calls_per_process=calls_per_process))["probes"]
-    by_calls = sorted(found, key=lambda held: held["calls"])
+    found = calls_at_once(hold=partial(hold_at_once, calls_per_process=calls_per_process)).probes
+    by_calls = sorted(found, key=lambda held: held.calls)
     return [
         *[held for held in by_calls if keeps_time(held)][-1:],
         *[held for held in by_calls if not keeps_time(held)][:1],

@@ -11,7 +11,7 @@ import click
 from fdbcore.errors import SettingsError
 
 if TYPE_CHECKING:
-    from fdbcore.types.timing_types import CallsAtOnce, HeldAtOnce
+    from fdbcore.types.timing import CallsAtOnce, HeldAtOnce
 
 AUTO = "auto"
 
@@ -44,7 +44,7 @@ def jobs_of(asked: int | str, realtime: bool, dry_run: bool, quiet: bool) -> int
         return known
     if dry_run:
         raise SettingsError(f"--jobs {AUTO}: expected this machine to be measured: fdbcore doctor --calls")
-    return measure_calls_at_once(quiet)["calls"]
+    return measure_calls_at_once(quiet).calls
 
 
 def measure_calls_at_once(quiet: bool) -> CallsAtOnce:
@@ -68,20 +68,20 @@ def measure_calls_at_once(quiet: bool) -> CallsAtOnce:
 
 def calls_told(found: CallsAtOnce) -> Iterator[str]:
     """What was measured, in lines for a reader."""
-    most = found["most"]
+    most = found.most
     if not most:
-        yield f"live calls at once: none is held on time; {_probe(found['probes'][-1])}"
+        yield f"live calls at once: none is held on time; {_probe(found.probes[-1])}"
         return
     yield (
-        f"live calls at once: {found['calls']}, 15 % below the {most} that were held on time for ten seconds; "
+        f"live calls at once: {found.calls}, 15 % below the {most} that were held on time for ten seconds; "
         "each had two WebRTC legs, whose peers were here, too"
     )
-    more = [held for held in found["probes"] if held["calls"] > most]
-    yield f"  {_probe(min(more, key=lambda held: held['calls']))}"
+    more = [held for held in found.probes if held.calls > most]
+    yield f"  {_probe(min(more, key=lambda held: held.calls))}"
 
 
 def _probe(held: HeldAtOnce) -> str:
     return (
-        f"{held['calls']} calls: {held['missed']} of {held['ticks']} ticks missed, {held['late']} late, "
-        f"packets {held['wire_p99_ms']:.1f} ms late (p99)"
+        f"{held.calls} calls: {held.missed} of {held.ticks} ticks missed, {held.late} late, "
+        f"packets {held.wire_p99_ms:.1f} ms late (p99)"
     )

@@ -19,9 +19,9 @@ from .options import DONE, read_run
 from .report_options import ReportOptions
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.comparison import Sides
-    from fdbcore.analysis.comparison_types import Comparison, GateMoment
+    from fdbcore.analysis.comparison import RunComparison, Sides
     from fdbcore.analysis.corpus import Call, Run
+    from fdbcore.analysis.gate_moments import GateMoment
     from fdbcore.report.html.values import PageParts
 
 
@@ -111,7 +111,7 @@ def _other_run(path: Path, run: Run) -> Run:
     return read_run(path, run.since)
 
 
-def _write_pages(document: Comparison, run: Run, asked: ReportOptions, shown: PageParts) -> list[Path]:
+def _write_pages(document: RunComparison, run: Run, asked: ReportOptions, shown: PageParts) -> list[Path]:
     """Keep a comparison or gates with the run, and write the pages that show them; the paths of the main ones.
 
     Gates are shown on all pages of the run. A comparison has its own, and a line on index.html.
@@ -145,7 +145,7 @@ def without_page(calls: Iterable[Call], moments: Iterable[GateMoment]) -> list[C
     return [call for call in calls if call.name in names and not (call.path / REPORT).is_file()]
 
 
-def _write_figures(folder: Path, sides: Sides, document: Comparison, asked: ReportOptions) -> list[Path]:
+def _write_figures(folder: Path, sides: Sides, document: RunComparison, asked: ReportOptions) -> list[Path]:
     from fdbcore.analysis.comparison import read
     from fdbcore.analysis.groups import groups
     from fdbcore.report.evidence import of_making
@@ -161,7 +161,7 @@ def _write_figures(folder: Path, sides: Sides, document: Comparison, asked: Repo
     return write_paper(folder, found, reference, document, making, strips_of(sides.run, asked.strips), asked.cluster)
 
 
-def _print(document: Comparison, written: Sequence[Path], asked: ReportOptions) -> None:
+def _print(document: RunComparison, written: Sequence[Path], asked: ReportOptions) -> None:
     from fdbcore.report.comparison.screen import comparison_screen
 
     if asked.as_json:

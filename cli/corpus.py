@@ -21,8 +21,8 @@ from .status import Status
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Run
     from fdbcore.analysis.sensitivity import Sensitivity
-    from fdbcore.analysis.summary_types import Measures, ReplaySummary
-    from fdbcore.analysis.survey import Survey
+    from fdbcore.analysis.summaries import Measures
+    from fdbcore.analysis.survey import ReplaySummary, Survey
     from fdbcore.runs.pages import OnCall
     from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
     from fdbcore.runs.replay_many import ReplayProgress

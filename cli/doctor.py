@@ -22,9 +22,9 @@ from .options import DONE, FAILED
 
 if TYPE_CHECKING:
     from fdbcore.protocols import Endpoint
-    from fdbcore.recording.run_types import TimingSelftest
-    from fdbcore.report.call.document_types import CheckedModel, CheckedSession, Checkup, Document, Probe
-    from fdbcore.types.timing_types import CallsAtOnce
+    from fdbcore.report.call.document import Document
+    from fdbcore.report.checkup import CheckedModel, CheckedSession, Checkup, Probe
+    from fdbcore.types.timing import CallsAtOnce, TimingSelftest
 
 
 @click.command(short_help="Check audio files, systems, and the timing of this machine.")
@@ -66,9 +66,11 @@ def doctor(subjects: tuple[str, ...], calls: bool, vad: str, as_json: bool) -> N
         all_well = all_well and all(model["whole"] for model in models.values())
     if calls:
         checkup["calls"] = measured = _calls_at_once(show=not as_json)
-        all_well = all_well and measured["most"] > 0
+        all_well = all_well and measured.most > 0
     if as_json:
-        click.echo(json.dumps(checkup, ensure_ascii=False))
+        from msgspec import to_builtins
+
+        click.echo(json.dumps(to_builtins(checkup), ensure_ascii=False))
     sys.exit(DONE if all_fit and all_well else FAILED)
 
 

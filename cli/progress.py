@@ -23,7 +23,7 @@ from fdbcore.types import Side, ticks_to_s
 from .status import Part, Status
 
 if TYPE_CHECKING:
-    from fdbcore.recording.run_types import Outcome
+    from fdbcore.recording.meta import Outcome
 
 _ANSWERS: Final = {FINISH: "finishing the live calls; press Ctrl-C again to end them now", NOW: "ending the live calls"}
 _NOT_LIVE: Final = {OPENING: "opening", WAITING: "waiting to be joined", CLOSING: "closing"}

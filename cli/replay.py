@@ -19,7 +19,7 @@ from .status import Status
 
 if TYPE_CHECKING:
     from fdbcore.measures.reading import Reading
-    from fdbcore.report.call.document_types import Document
+    from fdbcore.report.call.document import Document
     from fdbcore.runs.replay_jobs import ReplaySettings
     from fdbcore.sources.sessions import SessionInput
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fdbcore.analysis.call_verdicts import CallVerdict
     from fdbcore.analysis.corpus import Call, Run
     from fdbcore.measures.reading import Reading
-    from fdbcore.report.call.document_types import Document
+    from fdbcore.report.call.document import Document
     from fdbcore.report.html.values import PageParts
     from fdbcore.report.listening import ClipCounts
     from fdbcore.sources.agent_logs import LogFile

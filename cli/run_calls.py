@@ -17,7 +17,7 @@ from .options import DONE, FAILED, INTERRUPTED, screen_columns
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Run
-    from fdbcore.analysis.summary_types import CaseCounts, RunSummary, SystemSummary
+    from fdbcore.analysis.systems import CaseCounts, RunSummary, SystemSummary
     from fdbcore.runs.budget import Budget
     from fdbcore.runs.folder import RunFolder
     from fdbcore.runs.held_here import HeldCalls

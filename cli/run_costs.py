@@ -15,7 +15,7 @@ from fdbcore import clock
 from fdbcore.errors import SettingsError
 
 if TYPE_CHECKING:
-    from fdbcore.recording.run_types import RunCosts, SystemCosts
+    from fdbcore.measures.costs import SystemCosts
     from fdbcore.runs.folder import RunFolder
     from fdbcore.runs.plan import Case, RunPlan
 
@@ -97,6 +97,9 @@ def print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool,
 
     max_usd: the limit that the user gave; a line then says whether all of it fits.
     """
+    from msgspec import to_builtins
+
+    from fdbcore.measures.costs import RunCosts
     from fdbcore.report.format import NONE, clock_text
     from fdbcore.runs.estimates import ASSUMED, priced_on
     from fdbcore.runs.services import endings, recipients
@@ -104,22 +107,17 @@ def print_costs(folder: RunFolder, again: str | None, slots: int, as_json: bool,
     plan = folder.plan
     rows = _costs(plan, folder.left(again), slots)
     if as_json:
-        costs: RunCosts = {
-            "schema": "fdbcore.costs/1",
-            "systems": rows,
-            "recipients": recipients(plan),
-            "endings": endings(plan, clock.utc_today()),
-        }
-        click.echo(json.dumps(costs, ensure_ascii=False))
+        costs = RunCosts("fdbcore.costs/1", rows, recipients(plan), endings(plan, clock.utc_today()))
+        click.echo(json.dumps(to_builtins(costs), ensure_ascii=False))
         return
     is_billed = bool(recipients(plan))
     billed = f" {'USD':>9}" if is_billed else ""
     click.echo(f"{'system':<32} {'calls':>7} {'left':>7} {'audio':>9} {'wall time':>9}{billed}")
     for name, row in rows.items():
-        wall = NONE if row["wall_s"] is None else clock_text(row["wall_s"])
-        usd = "unpriced" if row["usd"] is None else f"{row['usd']:.2f}"
+        wall = NONE if row.wall_s is None else clock_text(row.wall_s)
+        usd = "unpriced" if row.usd is None else f"{row.usd:.2f}"
         billed = f" {usd:>9}" if is_billed else ""
-        click.echo(f"{name:<32} {row['calls']:>7} {row['left']:>7} {clock_text(row['audio_s']):>9} {wall:>9}{billed}")
+        click.echo(f"{name:<32} {row.calls:>7} {row.left:>7} {clock_text(row.audio_s):>9} {wall:>9}{billed}")
     click.echo(f"audio and wall time: of the calls left, without the time to connect; {slots} at a time")
     if is_billed:
         dated = priced_on([service for services in plan.services.values() for service in services])
@@ -157,6 +155,7 @@ def _beside_limit(folder: RunFolder, left: Sequence[Case], max_usd: float) -> st
 
 
 def _costs(plan: RunPlan, all_left: Sequence[Case], slots: int) -> dict[str, SystemCosts]:
+    from fdbcore.measures.costs import SystemCosts
     from fdbcore.runs.estimates import expected_usd
     from fdbcore.runs.runner import expected_wall_s
 
@@ -164,11 +163,9 @@ def _costs(plan: RunPlan, all_left: Sequence[Case], slots: int) -> dict[str, Sys
     for name in [*plan.systems, "all"]:
         left = [case for case in all_left if name in (case.system.name, "all")]
         usd = [expected_usd(plan.services_of(case), plan.expected_s(case)) for case in left]
-        rows[name] = {
-            "calls": sum(name in (case.system.name, "all") for case in plan.cases),
-            "left": len(left),
-            "audio_s": round(sum(map(plan.expected_s, left)), 1),
-            "wall_s": round(expected_wall_s(plan, left, slots), 1) if plan.settings.realtime else None,
-            "usd": None if None in usd else round(sum(filter(None, usd)), 4),
-        }
+        calls = sum(name in (case.system.name, "all") for case in plan.cases)
+        audio_s = round(sum(map(plan.expected_s, left)), 1)
+        wall_s = round(expected_wall_s(plan, left, slots), 1) if plan.settings.realtime else None
+        total_usd = None if None in usd else round(sum(filter(None, usd)), 4)
+        rows[name] = SystemCosts(calls, len(left), audio_s, wall_s, total_usd)
     return rows

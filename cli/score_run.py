@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fdbcore.analysis.corpus import Run
     from fdbcore.analysis.statements import Statements
-    from fdbcore.recording.meta_types import Settings
+    from fdbcore.recording.meta import Settings
     from fdbcore.runtime.executor import Executor
 
 REFERENCE: Final = "reference"

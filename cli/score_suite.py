@@ -40,6 +40,8 @@ def score_suite(
     to_continue: str = "run the same command again to continue",
 ) -> int:
     """Score by the measures of a benchmark, write the results to `out`, print them, and return the exit code."""
+    from msgspec import to_builtins
+
     from fdbcore.models.model_table import PRICES, recipient, stated_text
     from fdbcore.recording.files import file_sha256, write_text
     from fdbcore.recording.others import replacing
@@ -73,7 +75,7 @@ def score_suite(
             card = suite.card(content)
             # On one line, because indenting takes several times as long.
             text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-            rows = json.dumps(document(card, suite.name), ensure_ascii=False, allow_nan=False, indent=1)
+            rows = json.dumps(to_builtins(document(card, suite.name)), ensure_ascii=False, allow_nan=False, indent=1)
             # SCORES first: it marks the folder as ours, so that a scoring that is killed from here on can be repeated.
             for name, kept in {SCORES: f"{text}\n", SCORECARD: f"{rows}\n", **scored.files}.items():
                 write_text(out / name, kept)

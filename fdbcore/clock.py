@@ -18,7 +18,7 @@ from fdbcore.errors import InputError
 from fdbcore.types import TICK_NS
 
 if TYPE_CHECKING:
-    from fdbcore.types.timing_types import MachineLoad, Priority, TimingCertificate
+    from fdbcore.types.timing import MachineLoad, Priority, TimingCertificate
 
 _CLOCK_TIME = re.compile(r"(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9}(?:\.\d*)?)", re.ASCII)
 _HARDWARE_CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -61,18 +61,12 @@ class MonotonicClock:
 
         The priority is None if it was not asked for.
         """
-        lateness = self._pacer.lateness()
         return {
             "realtime": True,
             "clock": {"name": time.get_clock_info("monotonic").implementation, "hardware": _hardware_clock()},
             "period_ns": self._pacer.period_ns,
             "spin_ns": self._pacer.spin_ns,
-            "wake": lateness["wake"],
-            "resume": lateness["resume"],
-            "late": lateness["late"],
-            "missed": lateness["missed"],
-            "suspends": lateness["suspends"],
-            "clock_steps": lateness["clock_steps"],
+            **self._pacer.lateness(),  # type: ignore[typeddict-item]  # it has no other keys
             "priority": self._pacer.priority,
             "machine": machine_load(),
         }

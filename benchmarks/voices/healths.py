@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.voices.speech import Bools
 from fdbcore.measures.health.examine import HealthProbe, examine
-from fdbcore.recording.recorded_types import Health
+from fdbcore.recording.health import Health
 from fdbcore.sources.sessions import session_inputs
 from fdbcore.types import SIDES
 

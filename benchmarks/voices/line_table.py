@@ -32,7 +32,7 @@ from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.echo_free import echo_free_activity
 from fdbcore.measures.health.measured_lines import MeasuredLine, Place, VadTable, place
 from fdbcore.measures.opportunities import fto, turn_start
-from fdbcore.recording.recorded_types import Health
+from fdbcore.recording.health import Health
 from fdbcore.registry import vad
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TurnSettings, other_side

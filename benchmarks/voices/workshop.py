@@ -21,7 +21,7 @@ from benchmarks.voices.dialogues import CUTS_DB
 from benchmarks.voices.healths import health_of
 from benchmarks.voices.lines import Line, Material
 from benchmarks.voices.speech import Bools, Spans
-from fdbcore.recording.recorded_types import Health
+from fdbcore.recording.health import Health
 
 MAKERS: Final = (clips, dialogues, files, lines, speech)
 """The modules that decide what the files hold: kept files are those of the same code."""

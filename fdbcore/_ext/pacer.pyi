@@ -1,7 +1,7 @@
 from contextlib import AbstractContextManager
 from typing import Final, Self, final
 
-from fdbcore.types.timing_types import ClockJump, LatenessSummary, Priority, TickLateness
+from fdbcore.types.timing import ClockJump, LatenessSummary, Priority, TickLateness
 
 MAX_LATE_TICKS: Final = 5
 

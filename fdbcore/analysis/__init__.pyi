@@ -14,11 +14,11 @@ from .order import planned_cases as planned_cases
 from .rater_groups import Between as Between
 from .rater_groups import groups_of_raters as groups_of_raters
 from .score import read_quantities as read_quantities
-from .score import summarise as summarise
 from .sensitivity import activity_by as activity_by
 from .speech_pieces import audio_of as audio_of
-from .summary_types import JudgingSpent as JudgingSpent
-from .summary_types import Measures as Measures
+from .summaries import Measures as Measures
+from .summaries import summarise as summarise
+from .systems import JudgingSpent as JudgingSpent
 from .told import Told as Told
 from .told import told_lines as told_lines
 from .transcripts import CallToHear as CallToHear

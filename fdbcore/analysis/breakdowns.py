@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fdbcore.analysis.comparison_types import GroupDifference
 from fdbcore.analysis.groups import NO_VALUE, CallGroup, StatedGroup, Unit, groups, stated_headlines
-from fdbcore.analysis.matching import are_few, group_differences, match_groups
+from fdbcore.analysis.matching import GroupDifference, are_few, group_differences, match_groups
 from fdbcore.analysis.order import positions
 from fdbcore.analysis.survey import Survey
 from fdbcore.errors import InputError

@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fdbcore.analysis.comparison_types import Comparison, DecidedGates, GateResult, Status
+from fdbcore.analysis.comparison import RunComparison
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.differences import pooled_value
 from fdbcore.analysis.gate_file import Gate, parse
+from fdbcore.analysis.gate_results import DecidedGates, GateResult, Status
 from fdbcore.analysis.groups import NO_VALUE, CallGroup
 from fdbcore.measures.quantities import Quantity, Share, Values
 
@@ -70,7 +71,7 @@ class GatedRun:
     document: the kept one with the gates.
     """
 
-    document: Comparison
+    document: RunComparison
     calls: Mapping[str, CallVerdict]
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fdbcore.analysis.groups import units_text
-from fdbcore.analysis.summary_types import Measures, Summary
+from fdbcore.analysis.summaries import Measures, Summary
 from fdbcore.measures.catalogue import headlines
 from fdbcore.stats.bootstrap import FEW_CLUSTERS
 

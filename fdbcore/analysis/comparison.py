@@ -4,22 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Self, TypeAlias
+from typing import Annotated, Final, Literal, NotRequired, Self, TypeAlias, TypedDict
 
-from fdbcore.analysis.comparison_types import ComparedMeasure, Comparison, DescribedRun, MeasuredDifference
+from msgspec import Meta
+
 from fdbcore.analysis.corpus import Run, unreadable
-from fdbcore.analysis.differences import verdict
-from fdbcore.analysis.gate_moments import worsened
+from fdbcore.analysis.differences import BetterWhen, MeasuredDifference, VerdictOfA, verdict
+from fdbcore.analysis.gate_moments import GateMoment, worsened
+from fdbcore.analysis.gate_results import DecidedGates
 from fdbcore.analysis.groups import CallGroup, groups
 from fdbcore.analysis.input_notes import input_notes
-from fdbcore.analysis.longer_moments import longer_moments
+from fdbcore.analysis.longer_moments import LongerBetween, longer_moments
 from fdbcore.analysis.matching import MOST_COMPARED, Matched, are_few, match, match_groups, side, tested
-from fdbcore.analysis.score import summarise
 from fdbcore.analysis.settings_differences import check_one_detector, check_same_detector, differing_between
+from fdbcore.analysis.summaries import Summary, summarise
 from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError
 from fdbcore.measures.catalogue import MEASURES
-from fdbcore.recording.left_out import left_out_of
+from fdbcore.recording.meta import Settings, left_out_of
 from fdbcore.types import clock_text, ticks_to_s
+from fdbcore.types.units import Count
+
+
+class ComparedMeasure(MeasuredDifference):
+    """A measure of both sides, and a less b."""
+
+    measure: str
+    better: BetterWhen
+    verdict: VerdictOfA
+    a: Annotated[Summary | None, Meta(description="null where no call has the measure")]
+    b: Annotated[Summary | None, Meta(description="null where no call has the measure")]
+    worst: Annotated[list[GateMoment], Meta(description="of a measure that is worse, what to listen to in a")]
+
+
+class ComparedCalls(LongerBetween):
+    """Two groups of calls, measure by measure."""
+
+    items: Annotated[Count, Meta(description="that either side has")]
+    shared: Annotated[Count, Meta(description="that both sides have")]
+    measures: list[ComparedMeasure]
+
+
+class DescribedRun(TypedDict):
+    """What was compared, and what made it."""
+
+    path: str
+    calls: Count
+    unscored: Annotated[dict[str, str], Meta(description="calls that are in no figure: why")]
+    settings: Annotated[Settings | None, Meta(description="those of most calls")]
+    settings_sha256s: Annotated[dict[str, Count], Meta(description="how many calls have each settings")]
+    versions: Annotated[dict[str, list[str]], Meta(description="of each package, the most common first")]
+
+
+class RunComparison(TypedDict):
+    """Two runs, or groups of calls, compared measure by measure. Fields may be added under the same version; a field is
+    never given another meaning."""
+
+    schema: Literal["fdbcore.comparison/2"]
+    run: DescribedRun
+    baseline: DescribedRun | None
+    by: Annotated[str | None, Meta(description="the column whose values are compared")]
+    notes: Annotated[list[str], Meta(description="what must be known before any figure")]
+    comparisons: list[ComparedCalls]
+    gates: NotRequired[DecidedGates]
+    made: NotRequired[Annotated[str, Meta(description="when, in UTC; where it is kept with its run")]]
+    scores_sha256: NotRequired[Annotated[str, Meta(description="of the scores that it holds for; where it is kept")]]
+
 
 COMPARISON_SCHEMA: Final = "fdbcore.comparison/2"
 Names: TypeAlias = tuple[str, str]
@@ -133,7 +182,7 @@ class Sides:
             notes += [] if group is None else [f"{name}: {text}" for text in input_notes(group.calls)]
         return cls(run, of_run, baseline, of_baseline, notes)
 
-    def compared(self, by: str | None, cluster: str | None) -> Comparison:
+    def compared(self, by: str | None, cluster: str | None) -> RunComparison:
         """The comparison as JSON values, without gates; see `compare`.
 
         Of all calls, beside groups, only the moments that are longer are listed, if there are any.
@@ -206,7 +255,7 @@ def compare(
     by: str | None = None,
     cluster: str | None = None,
     different_settings: bool = False,
-) -> Comparison:
+) -> RunComparison:
     """Compare a run with a baseline, or the groups of its calls with each other, as JSON values.
 
     by: a column of the calls (see `call_rows`). With a baseline, each group is compared with the same group there;

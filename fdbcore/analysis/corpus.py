@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from fdbcore.analysis.facts import META, UNSCORED, Fact
 from fdbcore.analysis.facts_table import DamagedTableError, FactsTable
@@ -25,6 +25,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META as META_FILE
 from fdbcore.recording.files import part_of
 from fdbcore.recording.form import damaged, one_call
+from fdbcore.recording.meta import Settings
 from fdbcore.recording.places import located, place_from
 from fdbcore.recording.reader import Recording, folders_in
 from fdbcore.recording.run import (
@@ -43,10 +44,6 @@ from fdbcore.recording.run import (
     standing,
 )
 from fdbcore.sources.clips import natural_order
-
-if TYPE_CHECKING:
-    from fdbcore.recording.meta_types import Settings
-
 
 T = TypeVar("T")
 

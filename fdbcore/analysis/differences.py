@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias, cast
+from typing import Annotated, Final, Literal, TypeAlias, TypedDict, cast
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
-from fdbcore.analysis.comparison_types import MeasuredDifference, Verdict
-from fdbcore.analysis.score import share_by_cluster
+from fdbcore.analysis.summaries import Interval, share_by_cluster
 from fdbcore.measures.measure import Direction
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.stats import bootstrap as stats
@@ -19,6 +19,36 @@ from fdbcore.stats.bootstrap import ALL_ALIKE, LEVEL, ONE_CLUSTER, Estimate, Sta
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
 from fdbcore.stats.significance import POWER, holm, permutation_p
 from fdbcore.stats.student import t_quantile
+from fdbcore.types.units import Count
+
+Verdict: TypeAlias = Literal["better", "worse", "different", "no difference found", "undecided"]
+VerdictOfA: TypeAlias = Annotated[
+    Verdict,
+    Meta(
+        description="whether a is better than b, for a user of the system: if p_holm is below 0.05, better, worse, or "
+        "different for a measure without such a direction; undecided: it could not be tested, or not with so few"
+    ),
+]
+
+BetterWhen: TypeAlias = Annotated[
+    Direction | None, Meta(description="what a user would rather have; null where that depends")
+]
+
+
+class MeasuredDifference(TypedDict):
+    """A pooled measure of one group less that of another, in the unit of the measure."""
+
+    value: float | None
+    interval: Annotated[Interval | None, Meta(description="of 95 %, for this difference alone")]
+    clusters: Annotated[Count, Meta(description="that were resampled, of both groups")]
+    shared: Annotated[Count, Meta(description="how many of them have sessions of both, which pairs them")]
+    p: float | None
+    p_holm: Annotated[float | None, Meta(description="corrected for all differences of the document (Holm 1979)")]
+    detectable: Annotated[
+        float | None, Meta(description="the smallest true difference that would be found 8 times in 10")
+    ]
+    reason: Annotated[str, Meta(description="why there is no value or no interval")]
+
 
 Pool: TypeAlias = tuple[Sequence[Quantity], Sequence[str]]
 """The quantities of one measure, one per session, and the cluster of each; see `score.pool`."""

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import UnionType
 from typing import Any, Final, Generic, TypeVar
 
 from msgspec import to_builtins
@@ -33,13 +34,14 @@ class Fact(Generic[T]):
     """A fact about a call.
 
     name: of its column in the table of a run. of: reads it from the files of a call, and raises FdbError if it cannot.
-    to_json: how JSON holds it. form: its type, by which JSON is read.
+    to_json: how JSON holds it. form: its type, by which JSON is read;
+    None: the JSON is the fact.
     """
 
     name: str
     of: Callable[[Reading], T]
     to_json: Callable[[T], Any] = to_builtins
-    form: Any = Any
+    form: type[T] | UnionType | None = None
 
 
 def fto_ms(dialogue: Dialogue) -> dict[Side, list[int]]:
@@ -79,8 +81,8 @@ UNSCORED: Final = Fact("unscored", score.unscored)
 TOLD: Final = Fact("told", _told)
 """The findings and warnings of its scores."""
 MOMENTS: Final = Fact[Sequence[Moment]]("moments", lambda reading: reading.moments, form=list[Moment])
-LINES: Final = Fact("lines", placed_lines, form=PlacedLines | None)
-COST: Final = Fact("cost", call_cost, form=Cost | None)
+LINES: Final = Fact[PlacedLines | None]("lines", placed_lines, form=PlacedLines | None)
+COST: Final = Fact[Cost | None]("cost", call_cost, form=Cost | None)
 RECIPIENTS: Final = Fact[Sequence[str]]("recipients", recipients)
 FTO_MS: Final = Fact("fto_ms", lambda reading: fto_ms(reading.dialogue))
 """The floor transfer offsets to each side."""

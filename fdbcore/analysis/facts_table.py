@@ -180,8 +180,8 @@ class FactsTable:
         group = bisect_right(self._starts, number) - 1
         text = self._group(fact.name, group)[number - self._starts[group]]
         try:
-            value: T = converted(json.loads(text), fact.form)
-            return value
+            value: T = json.loads(text)
+            return value if fact.form is None else converted(value, fact.form)
         except NOT_OF_FORM as error:
             raise self._damaged() from error
 

@@ -11,8 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from fdbcore.errors import InputError, nearest
 from fdbcore.measures.catalogue import MEASURES
-from fdbcore.runtime.toml_values import toml_values
-from fdbcore.runtime.whole_files import read_whole
+from fdbcore.runtime.toml_values import read_toml
 from fdbcore.stats.bootstrap import ITEMS_BEYOND, LEVEL, Quantile, Statistic, mean
 
 CannotTell: TypeAlias = Literal["pass", "fail", "error"]
@@ -111,13 +110,7 @@ def read_gates(path: Path) -> Gates:
         limits = [(name, limit) for name, measure in MEASURES.items() for limit in measure.limits]
         shipped = [{"check": f"{name}{limit.check}", "source": limit.source} for name, limit in limits]
         return gates_of({"gates": shipped}, DEFAULTS)
-    try:
-        content = toml_values(read_whole(path).decode())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    except ValueError as error:
-        raise InputError(f"{path}: expected TOML: {error}") from error
-    return gates_of(content, str(path))
+    return gates_of(read_toml(path, InputError).values, str(path))
 
 
 def gates_of(content: Mapping[str, Any], path: str) -> Gates:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Annotated, Final, TypedDict
 
-from fdbcore.analysis.comparison_types import GateMoment
+from msgspec import Meta
+
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.differences import pooled_value
 from fdbcore.analysis.facts import MOMENTS
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.analysis.matching import CALL_NAME, Matched
-from fdbcore.analysis.survey import headline
+from fdbcore.analysis.summaries import headline
 from fdbcore.errors import FdbError
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.measure import ShownMoments
@@ -19,6 +20,18 @@ from fdbcore.measures.moments import limit_ticks
 from fdbcore.recording.files import REPORT
 from fdbcore.sources.recorded import settings_of
 from fdbcore.types import ticks_to_s
+from fdbcore.types.units import Seconds
+
+
+class GateMoment(TypedDict):
+    """What to listen to where a gate failed: a moment of a call, or the whole call."""
+
+    call: str
+    file: Annotated[str, Meta(description="its audio, from the folder of the run")]
+    start_s: Seconds
+    text: str
+    page: Annotated[str, Meta(description="the address of that moment on the page of the call")]
+
 
 WORST: Final = 5
 MOST_CALLS: Final = 100

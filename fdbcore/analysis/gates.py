@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,22 +9,20 @@ from typing import Final, NamedTuple
 
 from fdbcore.analysis.call_verdicts import CallVerdict, call_verdicts, meets
 from fdbcore.analysis.comparison import Sides
-from fdbcore.analysis.comparison_types import DecidedGates, ExitCode, GatedCall, GateResult, GateSide
 from fdbcore.analysis.corpus import Call, Run
-from fdbcore.analysis.differences import FEWEST_CLUSTERS, difference, estimate, pooled_value
+from fdbcore.analysis.differences import difference, estimate
 from fdbcore.analysis.gate_file import Gate, Gates, gates_of, read_gates
 from fdbcore.analysis.gate_findings import FindingsBeside
 from fdbcore.analysis.gate_moments import worst
+from fdbcore.analysis.gate_results import DecidedGates, ExitCode, GatedCall, GateResult, gate_result, gate_side
 from fdbcore.analysis.groups import NO_VALUE, CallGroup, unit
 from fdbcore.analysis.line_effects import LineShifts, gate_note
 from fdbcore.analysis.matching import Matched, items_over_lines, match
-from fdbcore.analysis.score import pool
+from fdbcore.analysis.summaries import pool
 from fdbcore.errors import InputError, nearest
 from fdbcore.measures.catalogue import MEASURES
-from fdbcore.measures.quantities import Share, Values
+from fdbcore.measures.quantities import Share
 from fdbcore.stats.bootstrap import ONE_CLUSTER, Estimate, Interval
-from fdbcore.stats.significance import POWER
-from fdbcore.stats.student import t_quantile
 
 PASSED: Final = 0
 FAILED: Final = 1
@@ -33,9 +30,6 @@ UNMEASURED: Final = 3
 """The exit codes of a command with gates."""
 MOST_UNANSWERED: Final = 0.1
 """A gate on answer times says so if a larger share of the opportunities has no answer: what took longest is missing."""
-MOST_CALLS: Final = 1_000_000
-LIKELY: Final = 0.8
-"""How often the range for the number of calls needed contains the true number."""
 
 
 class Decision(NamedTuple):
@@ -112,7 +106,7 @@ def _decided(gate: Gate, level: float, run: CallGroup, baseline: CallGroup | Non
     if not gate.needs_baseline or baseline is None:
         clusters = of_run.clusters(unit(run.calls, cluster or items_over_lines(of_run)))
         found = estimate(pool(gate.measure, of_run.quantities, clusters), gate.function, level=level)
-        return Decision(gate, of_run, _result(gate, level, found, _side(gate, of_run, clusters)))
+        return Decision(gate, of_run, gate_result(gate, level, found, gate_side(gate, of_run, clusters)))
     matched = match(gate.about, of_run, chosen(baseline, gate.where), cluster)
     return Decision(gate, of_run, _against(gate, level, matched), matched.b.calls)
 
@@ -120,7 +114,7 @@ def _decided(gate: Gate, level: float, run: CallGroup, baseline: CallGroup | Non
 def _against(gate: Gate, level: float, matched: Matched) -> GateResult:
     a, b = matched.pools(gate.measure)
     found = difference(a, b, statistic=gate.function, times=gate.times, level=level)
-    run, baseline = _side(gate, matched.a, matched.clusters_a), _side(gate, matched.b, matched.clusters_b)
+    run, baseline = gate_side(gate, matched.a, matched.clusters_a), gate_side(gate, matched.b, matched.clusters_b)
     reason = found["reason"]
     if not a[0] or not b[0]:
         reason = f"no call of the {'run' if not a[0] else 'baseline'} has this measure"
@@ -129,101 +123,7 @@ def _against(gate: Gate, level: float, matched: Matched) -> GateResult:
         reason += f" (of the {' and the '.join(with_one)})" if with_one else ""
     interval = found["interval"] and Interval(*found["interval"])
     told = Estimate(found["value"], interval, found["clusters"], reason)
-    return _result(gate, level, told, run, baseline, matched.paired_by)
-
-
-def _side(gate: Gate, group: CallGroup, clusters: Sequence[str]) -> GateSide:
-    """One side of a gate. clusters: the cluster of each call."""
-    pooled = pool(gate.measure, group.quantities, clusters)
-    quantities, having = pooled
-    if not quantities:
-        return {"value": None, "n": 0, "calls": len(group.calls), "clusters": 0, "unit": ""}
-    n = sum(len(q.values) if isinstance(q, Values) else q.n for q in quantities)
-    unit_of_measure = "share" if isinstance(quantities[0], Share) else quantities[0].unit
-    return {
-        "value": pooled_value(pooled, gate.function),
-        "n": n,
-        "calls": len(group.calls),
-        "clusters": len({*having}),
-        "unit": unit_of_measure,
-    }
-
-
-def _result(
-    gate: Gate,
-    level: float,
-    found: Estimate,
-    run: GateSide,
-    baseline: GateSide | None = None,
-    paired_by: str | None = None,
-) -> GateResult:
-    """What follows from the estimate. "not measured" without any item, "cannot tell" if there are too few."""
-    result: GateResult = {
-        "gate": gate.text,
-        "where": dict(gate.where),
-        "source": gate.source,
-        "measure": gate.measure,
-        "status": "cannot tell",
-        "unit": run["unit"],
-        "value": found.value,
-        "interval": found.interval,
-        "level": level,
-        "limit": gate.plus,
-        "times": gate.times,
-        "run": run,
-        "baseline": baseline,
-        "paired_by": paired_by,
-        "calls_needed": None,
-        "calls_range": None,
-        "reason": "" if found.interval else found.reason,
-        "worst": [],
-    }
-    if found.value is None and not all(side["n"] for side in (run, baseline) if side is not None):
-        result["status"] = "not measured"
-    elif found.value is not None and found.interval is not None:
-        best, worst = found.interval if gate.at_most else found.interval[::-1]
-        if _holds(worst, gate) or not _holds(best, gate):
-            result["status"] = "passed" if _holds(worst, gate) else "failed"
-        else:
-            reach = abs((worst if _holds(found.value, gate) else best) - found.value)
-            result["calls_needed"], result["calls_range"] = _calls_needed(result, found.value, reach, found.clusters)
-    return result
-
-
-def _holds(value: float, gate: Gate) -> bool:
-    return value <= gate.plus if gate.at_most else value >= gate.plus
-
-
-def _calls_needed(
-    result: GateResult, value: float, reach: float, clusters: int
-) -> tuple[int | None, tuple[int, int | None] | None]:
-    """About how many calls of each side would decide a gate with a probability of 80 %, if the value stayed the same;
-    and a range for that number that holds in 80 % of such runs, since the value will change.
-
-    reach: how far the interval extends towards the limit: t standard errors, which shrink with the square root of the
-    number of calls.
-    """
-    margin = abs(result["limit"] - value)
-    freedom = max(clusters, FEWEST_CLUSTERS) - 1
-    t = t_quantile((1 + result["level"]) / 2, freedom)
-    error = reach / t
-    calls = float(result["run"]["calls"])
-    if result["baseline"] is not None:
-        calls = 2 / (1 / calls + 1 / result["baseline"]["calls"])  # as many calls on each side give the same precision
-
-    def needed(margin: float) -> int | None:
-        found = calls * (error * (t + t_quantile(POWER, freedom)) / margin) ** 2 if margin > 0 else math.inf
-        return rounded(found) if found <= MOST_CALLS else None
-
-    away = t_quantile((1 + LIKELY) / 2, freedom) * error
-    least = needed(margin + away)
-    return needed(margin), None if least is None else (least, needed(margin - away))
-
-
-def rounded(count: float) -> int:
-    """The count rounded up to two digits, since such an estimate is not more precise."""
-    step = math.pow(10, max(math.floor(math.log10(count)) - 1, 0))
-    return math.ceil(count / step) * round(step)
+    return gate_result(gate, level, told, run, baseline, matched.paired_by)
 
 
 def gate(

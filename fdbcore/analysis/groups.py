@@ -13,17 +13,17 @@ from msgspec import Meta
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.facts import IS_CURRENT
 from fdbcore.analysis.order import by_day, in_order
-from fdbcore.analysis.score import check, current_quantities, read_quantities, score, summarise
+from fdbcore.analysis.score import check, current_quantities, read_quantities, score
 from fdbcore.analysis.score import quantities as quantities_of
-from fdbcore.analysis.summary_types import Measures
+from fdbcore.analysis.summaries import Measures, summarise
 from fdbcore.errors import FdbError, InputError, nearest
 from fdbcore.measures.catalogue import headlines
 from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import CLEAN
 from fdbcore.recording.form import one_call
-from fdbcore.recording.meta_types import Count
 from fdbcore.runtime.executor import Executor, results_in_order
+from fdbcore.types.units import Count
 
 MOST_GROUPS: Final = 20
 LINE: Final = "line"

@@ -7,7 +7,7 @@ once and be there in several files, as WAV and as MP3, or with other tags. They 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,10 @@ from fdbcore.analysis.facts import FTO_MS, HEALTH, TOLD
 from fdbcore.analysis.settings_differences import detectors, earlier
 from fdbcore.errors import RecordingError
 from fdbcore.measures.caveats import audio_missing
+from fdbcore.recording.health import HealthSides
+from fdbcore.recording.meta import Settings
 from fdbcore.recording.run import FAILED
 from fdbcore.types import SIDES, Side
-
-if TYPE_CHECKING:
-    from fdbcore.recording.meta_types import Settings
-    from fdbcore.recording.recorded_types import HealthSides
 
 EXCHANGED: Final = "sides perhaps exchanged: they sound like the other side of the other calls"
 FEWEST_CALLS: Final = 8

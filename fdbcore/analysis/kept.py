@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from fdbcore.analysis.call_verdicts import GatedRun, call_verdicts
-from fdbcore.analysis.comparison import COMPARISON_SCHEMA
-from fdbcore.analysis.comparison_types import Comparison
+from fdbcore.analysis.comparison import COMPARISON_SCHEMA, RunComparison
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.facts import QUANTITIES_SHA256
 from fdbcore.analysis.groups import CallGroup
@@ -37,8 +36,8 @@ _CONDITIONS: Final = frozenset(("where",))
 class Kept:
     """What a run was last given. comparison: with a baseline, without gates. gates: decided, without comparisons."""
 
-    comparison: Comparison | None = None
-    gates: Comparison | None = None
+    comparison: RunComparison | None = None
+    gates: RunComparison | None = None
 
     def gated(self, run: Run) -> GatedRun | None:
         """The gates, and their verdicts on the calls of `run`: that run, or some of its calls."""
@@ -48,15 +47,17 @@ class Kept:
         return GatedRun(self.gates, call_verdicts(_group(run), decided["results"], decided["level"]))
 
 
-def keep(run: Run, document: Comparison) -> None:
+def keep(run: Run, document: RunComparison) -> None:
     """Keep a comparison, or gates, or both, in the folder of their run; each replaces the last one of its kind.
 
     RecordingError if that fails.
     """
-    placed: Comparison = with_changed(document, lambda place: place_from(run.path, Path(place)), _PLACES, _CONDITIONS)
+    placed: RunComparison = with_changed(
+        document, lambda place: place_from(run.path, Path(place)), _PLACES, _CONDITIONS
+    )
     if (of_gates := placed.get("gates")) is not None:
         of_gates["file"] = place_from(run.path, Path(of_gates["file"]))
-    made: Comparison = {**placed, "made": utc_now(), "scores_sha256": _scores_sha256(run)}
+    made: RunComparison = {**placed, "made": utc_now(), "scores_sha256": _scores_sha256(run)}
     gates = made.pop("gates", None)
     if made["baseline"] is not None:
         write_json(run.path / COMPARISON, made, in_one_line=True)
@@ -80,11 +81,11 @@ def forget_all_but(given: Kept, path: Path) -> None:
             (path / name).unlink(missing_ok=True)
 
 
-def _read(path: Path) -> Comparison | None:
+def _read(path: Path) -> RunComparison | None:
     """The document in a file; None if it is missing, cannot be read, or is of another schema."""
     with suppress(RecordingError, AttributeError):  # AttributeError: its JSON is not an object
-        found: Comparison = read_json(path)
-        placed: Comparison = with_changed(
+        found: RunComparison = read_json(path)
+        placed: RunComparison = with_changed(
             found, lambda place: os.path.relpath(located(path.parent, place)), _PLACES, _CONDITIONS
         )
         return placed if found.get("schema") == COMPARISON_SCHEMA else None

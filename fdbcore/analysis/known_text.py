@@ -6,20 +6,18 @@ It needs no recogniser, and its words are those of the script. Only English can 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from fdbcore.analysis.speech_pieces import audio_of
 from fdbcore.analysis.told import described, places, reading_of, spread, told_lines
 from fdbcore.audio.speech import at_recogniser_rate
 from fdbcore.errors import SettingsError
+from fdbcore.measures.transcript import HeldLine
 from fdbcore.models.asr.alignment import Aligner
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.word_files import KnownWords
 from fdbcore.types import TICK_MS, Side
 from fdbcore.types.words import TimedWord
-
-if TYPE_CHECKING:
-    from fdbcore.measures.transcript import HeldLine
 
 ENGLISH: Final = "en"
 

@@ -31,13 +31,13 @@ from fdbcore.analysis.span_agreement import (
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.labels import CONTRIBUTIONS, KINDS, Label, LabelKind, within_session
-from fdbcore.recording.meta_types import Count
 from fdbcore.recording.places import located
 from fdbcore.recording.run import is_planned, is_recorded, read_plan
 from fdbcore.sources.label_files import read_labels
 from fdbcore.sources.label_set import LabelSet
 from fdbcore.sources.names import Oddities
 from fdbcore.types import SIDES, Side, ticks_to_s
+from fdbcore.types.units import Count
 
 SCHEMA: Final = "fdbcore.label_agreement/1"
 KINDS_OF_RUNS: Final[tuple[LabelKind, ...]] = ("turn_end", "speech", "pause", "interruption", "backchannel")

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import Annotated, Final, TypedDict
+
+from msgspec import Meta
 
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.facts import LINES
+from fdbcore.analysis.gate_file import Gate
 from fdbcore.errors import FdbError
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.placed_lines import LineStatus, PlacedLines, shift_text
 from fdbcore.types import SIDES, TICK_MS
+from fdbcore.types.units import Count
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-    from fdbcore.analysis.gate_file import Gate
-    from fdbcore.analysis.summary_types import PooledLines
+class PooledLines(TypedDict):
+    """What the lines of calls do to B's answer times, by lines like them that were measured."""
+
+    calls: Annotated[Count, Meta(description="that were examined for it")]
+    answers_ms: Annotated[
+        tuple[float, float, float] | None,
+        Meta(description="B's answer times, found less true: median, least and most; null where it is not known"),
+    ]
+    answers_of: Annotated[Count, Meta(description="the calls of which it is known")]
+    not_placed: Annotated[
+        dict[str, list[str]],
+        Meta(description="calls with a side that is unlike all measured lines, not measured or not known"),
+    ]
+
 
 LEAST_POINTS: Final = 2.0
 MOST_NAMES: Final = 3

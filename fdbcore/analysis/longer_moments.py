@@ -8,21 +8,60 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias, TypedDict
 
-from fdbcore.analysis.comparison_types import Exceeding, LongerBetween, LongerMoments
+from msgspec import Meta
+
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.differences import SIGNIFICANT
 from fdbcore.analysis.facts import MOMENTS
-from fdbcore.analysis.gate_moments import moment
+from fdbcore.analysis.gate_moments import GateMoment, moment
 from fdbcore.analysis.groups import CallGroup
-from fdbcore.analysis.matching import Matched, side
+from fdbcore.analysis.matching import ComparedSide, Matched, side
 from fdbcore.errors import FdbError
 from fdbcore.measures.measure import MomentKind
 from fdbcore.measures.moments import KINDS, Moment, limit_ticks
 from fdbcore.sources.recorded import settings_of
 from fdbcore.stats.largest import Largest
 from fdbcore.types import ticks_to_s
+from fdbcore.types.units import Count
+
+
+class Exceeding(TypedDict):
+    """How many calls of a side, or clusters of calls, have a moment that is as long, or longer by as much."""
+
+    clusters: Count
+    of: Count
+
+
+class LongerMoments(TypedDict):
+    """A kind of moment that is longer on one side, in more calls than chance explains."""
+
+    kind: MomentKind
+    longer_in: Annotated[Literal["a", "b"], Meta(description="the side that has them; a, if b is its baseline")]
+    least_s: Annotated[
+        float,
+        Meta(
+            description="paired: by how much they are longer at least than their like in the same calls of the other "
+            "side; unpaired: how long they are at least"
+        ),
+    ]
+    moments: Annotated[Count, Meta(description="how many, of the side that has them")]
+    a: Exceeding
+    b: Exceeding
+    p: Annotated[float, Meta(description="corrected for all limits, kinds and comparisons of the document")]
+    worst: Annotated[list[GateMoment], Meta(description="what to listen to, the worst first")]
+
+
+class LongerBetween(TypedDict):
+    """Two groups of calls, and the moments that are longer in one of them."""
+
+    title: Annotated[str, Meta(description="which calls; empty for all")]
+    a: ComparedSide
+    b: ComparedSide
+    paired_by: Annotated[str | None, Meta(description="call name, or a column; null where too few have their like")]
+    longer: Annotated[list[LongerMoments], Meta(description="what got worse, if too rarely to move a measure")]
+
 
 RARE: Final = 0.1
 """A limit is one that at most this share of the clusters exceed: what got worse in more of them shows in measures."""

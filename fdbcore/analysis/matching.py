@@ -9,17 +9,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Annotated, Final, TypedDict
 
-from fdbcore.analysis.differences import Pool, difference, verdict, with_holm
+from msgspec import Meta
+
+from fdbcore.analysis.differences import (
+    BetterWhen,
+    MeasuredDifference,
+    Pool,
+    VerdictOfA,
+    difference,
+    verdict,
+    with_holm,
+)
 from fdbcore.analysis.groups import LINE, NO_VALUE, CallGroup, Unit, unit
 from fdbcore.analysis.order import positions
-from fdbcore.analysis.score import pool
+from fdbcore.analysis.summaries import pool
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.protocols import CLEAN
+from fdbcore.types.units import Count
 
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import ComparedSide, GroupDifference, MeasuredDifference
+
+class GroupDifference(MeasuredDifference):
+    """A measure of group a less that of group b."""
+
+    measure: str
+    a: str
+    b: str
+    better: BetterWhen
+    verdict: VerdictOfA
+    paired_by: Annotated[str | None, Meta(description="a column; null where too few calls have their like")]
+
+
+class ComparedSide(TypedDict):
+    """One side of a comparison."""
+
+    name: str
+    calls: Count
+    clusters: Count
+
 
 CALL_NAME: Final = "call name"
 ITEM_COLUMNS: Final = ("clip", "scenario")

@@ -6,12 +6,11 @@ import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fdbcore.recording.meta import PlannedCase
+from fdbcore.recording.run import PlannedRun
 from fdbcore.sources.clips import natural_order
-
-if TYPE_CHECKING:
-    from fdbcore.recording.run_types import PlannedCase, PlannedRun
 
 DAY_LENGTH: Final = len("2026-11-23")
 MONTH_LENGTH: Final = len("2026-11")

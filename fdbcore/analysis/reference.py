@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias, TypedDict
+from typing import Annotated, Final, TypeAlias, TypedDict
 
 import numpy as np
 from msgspec import Meta
 
-from fdbcore.analysis.comparison_types import MeasuredDifference, Verdict
 from fdbcore.analysis.corpus import Call, Run
-from fdbcore.analysis.differences import difference, verdict, with_holm
+from fdbcore.analysis.differences import MeasuredDifference, Verdict, difference, verdict, with_holm
 from fdbcore.analysis.facts import fto_ms
 from fdbcore.analysis.groups import CallGroup, Unit
-from fdbcore.analysis.score import pool, summarise
-from fdbcore.analysis.summary_types import Interval, Summary
+from fdbcore.analysis.summaries import Interval, Summary, pool, summarise
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures.quantities import Quantity, Ratio
 from fdbcore.measures.timing import composition
-from fdbcore.recording.meta_types import Count
+from fdbcore.recording.meta import Settings
 from fdbcore.stats.distances import BIN_MS, FIRST_MS, LAST_MS, Comparison, Sample, compare, split_half_distances
 from fdbcore.types import SIDES, Side, TurnSettings
-
-if TYPE_CHECKING:
-    from fdbcore.recording.meta_types import Settings
+from fdbcore.types.units import Count
 
 ROWS: Final = ("ipu", "pause", "gap", "overlap")
 """The rows of the panel of Nguyen et al. (2023): both sides together, in number and seconds per minute."""

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple, NotRequired, TypedDict
 
-import numpy as np
-import numpy.typing as npt
+from msgspec import Meta
 
 from fdbcore._version import __version__
-from fdbcore.analysis.summary_types import KeptQuantities, Measures, Scores, Summary
+from fdbcore.analysis.summaries import Measures, summarise_beside
 from fdbcore.errors import RecordingError, writes
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.answers import response_curve
-from fdbcore.measures.catalogue import MEASURES, differences
+from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.caveats import caveats
 from fdbcore.measures.compat import compat
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.findings import findings, nothing_to_measure
+from fdbcore.measures.findings import Finding, findings, nothing_to_measure
 from fdbcore.measures.health.finding import OFF_THE_CLOCK
 from fdbcore.measures.labelled import labelled_quantities
-from fdbcore.measures.measure import Unit
-from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
+from fdbcore.measures.quantities import Quantity
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.recoveries import recovery_quantities
 from fdbcore.measures.timing import timing_quantities
@@ -44,11 +41,47 @@ from fdbcore.recording.files import (
     write_json,
 )
 from fdbcore.recording.form import damaged, kept_of_form
+from fdbcore.recording.meta import Settings
 from fdbcore.recording.places import PLACES, with_changed
 from fdbcore.recording.reader import Recording
-from fdbcore.stats import bootstrap as stats
-from fdbcore.stats.bootstrap import Estimate
-from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
+from fdbcore.types.units import Count
+
+
+class ResponseCurve(TypedDict):
+    """The share of its opportunities that B has begun to answer after x ms: the latencies of at most x over all."""
+
+    latency_ms: list[int]
+    eligible: Count
+
+
+class Curves(TypedDict):
+    """Curves, for drawing."""
+
+    response: ResponseCurve
+
+
+class KeptQuantities(TypedDict):
+    """The quantities of a call by name, as `measures.quantities.to_json` writes them."""
+
+    schema: Literal["fdbcore.quantities/2"]
+    fdbcore: NotRequired[str]
+    made_from: NotRequired[Annotated[dict[str, str | None], Meta(description="of each file that they rest on: a hash")]]
+    quantities: dict[str, dict[str, Any]]
+    with_echo: Annotated[dict[str, dict[str, Any]], Meta(description="those that differ if echo counts as speech")]
+    sealed: NotRequired[Annotated[str, Meta(description="the hash of what stands before it, and of scores.json")]]
+
+
+class CallScores(TypedDict):
+    """The scores of a recording, as they are kept with it."""
+
+    schema: Literal["fdbcore.scores/2"]
+    settings: Settings
+    measures: Measures
+    curves: Curves
+    findings: list[Finding]
+    warnings: list[str]
+    unscored: NotRequired[Annotated[str, Meta(description="why there are no measures")]]
+
 
 SCORES_SCHEMA: Final = "fdbcore.scores/2"
 QUANTITIES_SCHEMA: Final = "fdbcore.quantities/2"
@@ -61,17 +94,15 @@ _OF_LATER_CALLS: Final = ("again", "usd")
 """Of an outcome: written when its case is to be held again, when its figures stand."""
 _SEALED: Final = b', "sealed": "'
 
-Quantities = Mapping[str, Quantity]
 
-
-def score(reading: Reading, keep: bool = True) -> Scores:
+def score(reading: Reading, keep: bool = True) -> CallScores:
     """The scores of a recording; also written to its derived data, as are its quantities, and its health if none is
     there, unless not `keep`. They depend on the recording alone.
     """
     reason = unscored(reading)
     latencies_ms, eligible = ([], 0) if reason else response_curve(reading.dialogue)
     found, with_echo = ({}, {}) if reason else _computed(reading)
-    scores: Scores = {
+    scores: CallScores = {
         "schema": SCORES_SCHEMA,
         "settings": reading.meta["settings"],
         "measures": summarise_beside([found] if found else [], [with_echo] if found else []),
@@ -185,7 +216,7 @@ class _Kept(NamedTuple):
 
     quantities: dict[str, Quantity]
     with_echo: dict[str, Quantity]
-    scores: Scores
+    scores: CallScores
     version: str | None
 
 
@@ -203,7 +234,7 @@ def _read_kept(reading: Reading) -> _Kept | None:
     if kept is None:
         return None
     found = _quantities_in(reading, kept["quantities"]), _quantities_in(reading, kept["with_echo"])
-    if kept_of_form(scores, SCORES_SCHEMA, Scores) is None or "sealed" not in kept:
+    if kept_of_form(scores, SCORES_SCHEMA, CallScores) is None or "sealed" not in kept:
         return None
     data, of_scores = read_bytes(path), read_bytes(scores)
     if data != _sealed(data.rpartition(_SEALED)[0] + b"}\n", of_scores):
@@ -263,149 +294,7 @@ def pooled_measures(readings: Sequence[Reading]) -> Measures:
     return summarise_beside([found for found, _ in pooled], [with_echo for _, with_echo in pooled])
 
 
-def summarise_beside(sessions: Sequence[Quantities], with_echo: Sequence[Quantities]) -> Measures:
-    """`summarise`, and in each summary that echo would change: that, as "with_echo".
-
-    with_echo: per session, the quantities that differ if echo counts as speech.
-    """
-    names = {name for session in with_echo for name in session}
-    names.update(*(ids for ids in differences().values() if names & set(ids)))
-    whole = [{**session, **other} for session, other in zip(sessions, with_echo, strict=True)] if names else []
-    beside = summarise([{name: session[name] for name in names if name in session} for session in whole])
-    measures = summarise(sessions)
-    for name, found in measures.items():
-        if beside.get(name, found) != found:
-            found["with_echo"] = beside[name]
-    return measures
-
-
-def summarise(sessions: Sequence[Quantities], clusters: Sequence[str] | None = None) -> Measures:
-    """One summary an id over all sessions. clusters: of each session, the unit that intervals resample; else itself.
-
-    clusters: per session, the unit that intervals resample; None for the sessions themselves. With one cluster there is
-    no interval. "clusters" is the number of clusters that have the measure; for a share, "clusters_with_either" is the
-    number of clusters that have the event, or that lack it, whichever is smaller.
-    """
-    units = [f"{number:09}" for number in range(len(sessions))] if clusters is None else clusters
-    ids = dict.fromkeys(name for session in sessions for name in session)
-    return {name: _summary(*pool(name, sessions, units)) for name in ids} | _differences(sessions, units)
-
-
-def _differences(sessions: Sequence[Quantities], clusters: Sequence[str]) -> Measures:
-    names = sorted(set(clusters))
-    found: Measures = {}
-    for difference, ids in differences().items():
-        pools = [pool(name, sessions, clusters) for name in ids]
-        counts = [
-            share_by_cluster([quantity for quantity in pooled if isinstance(quantity, Share)], clusters_of, names)
-            for pooled, clusters_of in pools
-        ]
-        if all(trials.sum() for _, trials in counts):
-            found[difference] = _difference(*counts)
-    return found
-
-
-def _difference(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> Summary:
-    """The summary of the difference of two shares. a, b: counts and trials by cluster, (2, k) each."""
-    estimate = wilson_difference(*a, *b)
-    n_a, n_b = (int(trials.sum()) for _, trials in (a, b))
-    found = _without_median(n_a + n_b, estimate, "share")
-    found["of"], found["clusters"] = (n_a, n_b), estimate.clusters
-    return found
-
-
-def _without_median(n: int, estimate: Estimate, unit: Unit) -> Summary:
-    """The summary of a figure that is no median of items."""
-    return {
-        "n": n,
-        "median": None,
-        "p90": None,
-        "mean": estimate.value,
-        "ci95": estimate.interval,
-        "unit": unit,
-        "excluded": {},
-    }
-
-
-def pool(name: str, sessions: Sequence[Quantities], clusters: Sequence[str]) -> tuple[list[Quantity], list[str]]:
-    """The quantities of the measure `name`, from the sessions that have it, and the cluster of each."""
-    found = [(s[name], cluster) for s, cluster in zip(sessions, clusters, strict=True) if name in s]
-    return [quantity for quantity, _ in found], [cluster for _, cluster in found]
-
-
-def _summary(pooled: Sequence[Quantity], clusters: Sequence[str]) -> Summary:
-    if isinstance(pooled[0], Share):
-        found = _share([q for q in pooled if isinstance(q, Share)], clusters)
-    elif isinstance(pooled[0], Ratio):
-        found = _ratio([q for q in pooled if isinstance(q, Ratio)], clusters)
-    else:
-        found = _values([q for q in pooled if isinstance(q, Values)], clusters)
-    found["clusters"] = len(set(clusters))
-    return found
-
-
-def _excluded(pooled: Sequence[Values | Share]) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for quantity in pooled:
-        counts.update(quantity.excluded)
-    return {reason: count for reason, count in counts.items() if count}
-
-
-def _values(pooled: Sequence[Values], clusters: Sequence[str]) -> Summary:
-    values = np.array([value for q in pooled for value in q.values])
-    of_values = np.repeat(clusters, [len(q.values) for q in pooled])
-    median = stats.bootstrap_ci(values, of_values, stats.MEDIAN)
-    p95 = stats.bootstrap_ci(values, of_values, stats.Quantile(0.95))
-    return {
-        "n": len(values),
-        "median": median.value,
-        "p90": stats.quantile(values, 0.9),
-        "p95": p95.value,
-        "p95_ci95": p95.interval,
-        "mean": float(values.mean()) if len(values) else None,
-        "max": float(values.max()) if len(values) else None,
-        "ci95": median.interval,
-        "unit": pooled[0].unit,
-        "excluded": _excluded(pooled),
-    }
-
-
-def _share(pooled: Sequence[Share], clusters: Sequence[str]) -> Summary:
-    count, n = sum(q.count for q in pooled), sum(q.n for q in pooled)
-    counts, trials = share_by_cluster(pooled, clusters, sorted(set(clusters)))
-    chances = [(q.chance, q.n) for q in pooled if q.chance is not None and q.n]
-    weight = sum(weight for _, weight in chances)
-    summary: Summary = {
-        "n": n,
-        "count": count,
-        "median": None,
-        "p90": None,
-        "mean": count / n if n else None,
-        "ci95": wilson_by_cluster(counts, trials),
-        "unit": "share",
-        "excluded": _excluded(pooled),
-    }
-    if n:
-        summary["clusters_with_either"] = min(int((counts > 0).sum()), int((counts < trials).sum()))
-    if chances:
-        summary["by_chance"] = sum(chance * weight for chance, weight in chances) / weight
-    return summary
-
-
-def share_by_cluster(pooled: Sequence[Share], clusters: Sequence[str], names: Sequence[str]) -> npt.NDArray[np.float64]:
-    """The counts and trials of k clusters, (2, k). names: the sorted names of the clusters (k,)."""
-    numbers = np.searchsorted(names, clusters)
-    columns = ([q.count for q in pooled], [q.n for q in pooled])
-    return np.array([np.bincount(numbers, weights=column, minlength=len(names)) for column in columns])
-
-
-def _ratio(pooled: Sequence[Ratio], clusters: Sequence[str]) -> Summary:
-    rows = np.array([(q.total, q.exposure) for q in pooled])
-    ratio = stats.bootstrap_ci(rows, clusters, stats.ratio_of_sums)
-    return _without_median(sum(q.n for q in pooled), ratio, pooled[0].unit)
-
-
-def read_scores(reading: Reading, keep: bool = True) -> Scores:
+def read_scores(reading: Reading, keep: bool = True) -> CallScores:
     """The scores that `score` wrote for a recording. It is scored now if they might be others. keep: and they are kept.
 
     Raises RecordingError if they cannot be read.

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias, TypedDict
+from typing import Annotated, Final, NamedTuple, TypeAlias, TypedDict
 from zipfile import BadZipFile
 
 import numpy as np
@@ -32,6 +32,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.measures.timing import timing_quantities
 from fdbcore.recording.files import settings_hash
 from fdbcore.recording.form import one_call
+from fdbcore.recording.meta import Settings
 from fdbcore.recording.reader import Recording
 from fdbcore.runtime.executor import Executor, results_in_order
 from fdbcore.runtime.whole_files import whole_file
@@ -40,9 +41,6 @@ from fdbcore.session.vad import make_vads
 from fdbcore.session.vad_errors import blame
 from fdbcore.sources.recorded import changed_source, session_of, settings_of
 from fdbcore.types import SAMPLE_RATE_HZ, SILENT_FRAME, TurnSettings
-
-if TYPE_CHECKING:
-    from fdbcore.recording.meta_types import Settings
 
 MIN_SILENCES_MS: Final = (100, 150, 200, 250, 300, 400, 500)
 ALONE: Final[Sequence[Mapping[str, int]]] = (

@@ -10,15 +10,13 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.errors import FdbError, SettingsError
+from fdbcore.recording.meta import Settings
 from fdbcore.registry import is_installed_vad, vad
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES
-
-if TYPE_CHECKING:
-    from fdbcore.recording.meta_types import Settings
 
 Leaves: TypeAlias = set[tuple[str, str]]
 

@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
-from fdbcore.analysis.summary_types import Interval
+from fdbcore.analysis.summaries import Interval
 from fdbcore.recording.labels import CONTRIBUTIONS, Label, LabelKind
-from fdbcore.recording.meta_types import Count
 from fdbcore.stats import raters
 from fdbcore.stats.bootstrap import MEDIAN, Estimate, Floats, Quantile, bootstrap_ci, mean, ratio_of_sums
 from fdbcore.stats.shares import wilson_by_cluster
 from fdbcore.types import Side
+from fdbcore.types.units import Count
 
 PAIRED_WITHIN_S: Final = 1.0
 NONE: Final = len(CONTRIBUTIONS)

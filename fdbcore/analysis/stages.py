@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fdbcore.recording.marks import AgentLog, SplitAnswer, StageTimes
 from fdbcore.sources.mark_names import EVENTS, plain
 from fdbcore.stats.bootstrap import quantile
 from fdbcore.types import TICK_MS
-
-if TYPE_CHECKING:
-    from fdbcore.recording.agent_log_types import AgentLog, SplitAnswer, StageTimes
 
 A_END: Final = "A's end"
 B_ONSET: Final = "B's onset"
@@ -55,16 +53,10 @@ class Stage:
         """The 90th percentile; None without answers."""
         return quantile(self.values_ms, 0.9)
 
-    def to_json(self) -> StageTimes:
-        """Its figures as JSON values."""
-        return {
-            "start": self.start,
-            "end": self.end,
-            "median_ms": self.median_ms,
-            "p90_ms": self.p90_ms,
-            "n": len(self.values_ms),
-            "missing": self.missing,
-        }
+    @property
+    def times(self) -> StageTimes:
+        """Its figures."""
+        return StageTimes(self.start, self.end, self.median_ms, self.p90_ms, len(self.values_ms), self.missing)
 
 
 @dataclass(frozen=True, slots=True)

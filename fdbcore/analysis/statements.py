@@ -9,7 +9,6 @@ from typing import Annotated, Final, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.analysis.comparison_types import GroupDifference, LongerBetween
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.groups import (
     CallGroup,
@@ -23,15 +22,16 @@ from fdbcore.analysis.groups import (
     unit,
 )
 from fdbcore.analysis.input_notes import input_notes
-from fdbcore.analysis.longer_moments import longer_between
-from fdbcore.analysis.matching import are_few, group_differences, match_groups
+from fdbcore.analysis.longer_moments import LongerBetween, longer_between
+from fdbcore.analysis.matching import GroupDifference, are_few, group_differences, match_groups
 from fdbcore.analysis.reference import BesideReference, beside_reference
 from fdbcore.analysis.sensitivity import Sensitivity
 from fdbcore.analysis.sensitivity import sensitivity as under_settings
 from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.recording.files import write_json
-from fdbcore.recording.meta_types import Count, Settings
+from fdbcore.recording.meta import Settings
 from fdbcore.runtime.executor import Executor, Workers
+from fdbcore.types.units import Count
 
 STATEMENTS: Final = "scores.json"
 STATEMENTS_SCHEMA: Final = "fdbcore.statements/1"

@@ -7,32 +7,46 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Annotated, Final, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
+
+from msgspec import Meta
 
 from fdbcore.analysis import facts
 from fdbcore.analysis.call_verdicts import CallVerdict, GatedRun
 from fdbcore.analysis.corpus import Call, Run, unreadable
 from fdbcore.analysis.input_notes import SoundOfCall, standing_out
-from fdbcore.analysis.line_effects import pooled_lines
-from fdbcore.analysis.score import summarise_beside
+from fdbcore.analysis.line_effects import PooledLines, pooled_lines
+from fdbcore.analysis.summaries import Measures, headline, summarise_beside
 from fdbcore.errors import FdbError
 from fdbcore.measures.costs import Cost, total
 from fdbcore.measures.findings import Finding
 from fdbcore.measures.health.finding import SEVERITIES
 from fdbcore.measures.measure import MomentKind
 from fdbcore.measures.moments import Moment
+from fdbcore.measures.placed_lines import PlacedLines
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.measures.reading import Reading, with_pauses
 from fdbcore.recording.form import one_call
-from fdbcore.recording.left_out import LeftOut, kept_spans, left_out_of
-from fdbcore.stats.bootstrap import quantile
+from fdbcore.recording.health import Health, Severity
+from fdbcore.recording.left_out import LeftOut, kept_spans
+from fdbcore.recording.marks import AgentLog
+from fdbcore.recording.meta import left_out_of
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, ticks_to_s
 
-if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures, PooledLines
-    from fdbcore.measures.placed_lines import PlacedLines
-    from fdbcore.recording.agent_log_types import AgentLog
-    from fdbcore.recording.recorded_types import Health, Severity
+
+class ReplaySummary(TypedDict):
+    """The calls of a run of `fdbcore replay`, pooled. Fields may be added under the same version; a field is never
+    given another meaning."""
+
+    schema: Literal["fdbcore.summary/2"]
+    recordings: list[str]
+    unscored: Annotated[dict[str, str], Meta(description="those of them that are in no measure: why")]
+    measures: Measures
+    findings: Annotated[dict[str, list[str]], Meta(description="what must be known first, and of which calls")]
+    warnings: Annotated[dict[str, list[str]], Meta(description="what must be known beside, and of which calls")]
+    failed: Annotated[list[str], Meta(description="of each call that failed or is damaged: why")]
+    lines: NotRequired[Annotated[PooledLines | None, Meta(description="null where no call was examined for it")]]
+
 
 WORST: Final = 20
 """How many moments of each kind are listed."""
@@ -301,15 +315,6 @@ def _unscored_row(call: Call) -> CallRow:
         reading = call.recording
         return CallRow(call, cost=call.fact(facts.COST, reading), recipients=call.fact(facts.RECIPIENTS, reading))
     return CallRow(call)
-
-
-def headline(quantity: Quantity) -> tuple[float | None, int]:
-    """The value of a quantity of one call, its median, share or rate, and its n."""
-    if isinstance(quantity, Values):
-        return quantile(quantity.values, 0.5) if quantity.values else None, len(quantity.values)
-    if isinstance(quantity, Share):
-        return quantity.count / quantity.n if quantity.n else None, quantity.n
-    return quantity.total / quantity.exposure if quantity.exposure else None, quantity.n
 
 
 def _keep_worst(

@@ -5,16 +5,78 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final, Literal, NotRequired, TypedDict
+
+from msgspec import Meta
 
 from fdbcore.analysis.corpus import Call
-from fdbcore.analysis.score import summarise
-from fdbcore.analysis.summary_types import Measures, Summary
+from fdbcore.analysis.line_effects import PooledLines
+from fdbcore.analysis.summaries import Measures, Summary, summarise
 from fdbcore.analysis.survey import Survey
 from fdbcore.measures.catalogue import MEASURES
-from fdbcore.measures.costs import Cost, total
+from fdbcore.measures.costs import Cost, HeldCost, total
 from fdbcore.measures.quantities import Quantity
-from fdbcore.recording.run import DONE, FAILED, INVALID, WAITING
+from fdbcore.recording.meta import Outcome, PlannedCase
+from fdbcore.recording.run import DONE, FAILED, INVALID, WAITING, Decisions
+from fdbcore.types.units import Count
+
+
+class JudgingSpent(TypedDict):
+    """How often judges were asked, and what that took, whenever it was."""
+
+    repeats: Annotated[int, Meta(description="how often each question was asked; a mark is the median")]
+    requests: int
+    counts: Annotated[dict[str, float], Meta(description="what vendors counted, by unit")]
+    usd: Annotated[float, Meta(description="of the requests with a known price")]
+    unpriced: Annotated[int, Meta(description="requests without one")]
+    priced_on: Annotated[str | None, Meta(description="the day of the oldest list price")]
+    temperatures: Annotated[
+        list[float | None],
+        Meta(description="that requests were sent; null: the vendor's, also of a model that takes none"),
+    ]
+    stopped: Annotated[str | None, Meta(description="why not all was asked")]
+
+
+class CaseCounts(TypedDict):
+    """The cases of a system, by how they ended."""
+
+    planned: Count
+    done: Count
+    declined: Annotated[Count, Meta(description="the system declined to answer")]
+    failed: Annotated[Count, Meta(description="the system is to blame")]
+    invalid: Annotated[Count, Meta(description="the harness is to blame")]
+    left: Count
+    again: Annotated[Count, Meta(description="held more than once")]
+
+
+class SystemSummary(TypedDict):
+    """A system of a run."""
+
+    cases: CaseCounts
+    reasons: Annotated[dict[str, Count], Meta(description="why cases ended so, and how many did")]
+    recordings: Annotated[list[str], Meta(description="that are in the measures")]
+    measures: Measures
+    lines: NotRequired[Annotated[PooledLines | None, Meta(description="null where no call was examined for it")]]
+    cost: NotRequired[Annotated[HeldCost, Meta(description="missing if nothing left one's own network")]]
+
+
+class EndedCase(PlannedCase):
+    """A case, and how it ended."""
+
+    outcome: Annotated[Outcome | None, Meta(description="null where it has not ended")]
+
+
+class RunSummary(TypedDict):
+    """The cases of a run of `fdbcore run`, and the measures of each system. Fields may be added under the same version;
+    a field is never given another meaning."""
+
+    schema: Literal["fdbcore.run_summary/2"]
+    plan: Decisions
+    systems: dict[str, SystemSummary]
+    cost: NotRequired[Annotated[HeldCost, Meta(description="of all systems together")]]
+    cases: NotRequired[Annotated[list[EndedCase], Meta(description="as they are printed; not in summary.json")]]
+    confirmed_unlike: NotRequired[Annotated[list[str], Meta(description="as --like prints it; not in summary.json")]]
+
 
 OUTCOMES: Final = (DONE, FAILED, INVALID)
 

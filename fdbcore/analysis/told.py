@@ -9,21 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from fdbcore.errors import SettingsError
 from fdbcore.measures.reading import Reading
-from fdbcore.measures.transcript import transcript
+from fdbcore.measures.transcript import HeldLine, transcript
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.word_files import KnownWords
 from fdbcore.types import TICK_MS, TICKS_PER_S, Side, Span
 from fdbcore.types.session_events import MUTED, SPOKE_MS
 from fdbcore.types.words import TimedWord
-
-if TYPE_CHECKING:
-    from fdbcore.measures.transcript import HeldLine
 
 MARGIN_TICKS: Final = TICKS_PER_S // 5
 """How much around the speech of a line belongs to it."""

@@ -8,8 +8,7 @@ from typing import Annotated, Final, Literal, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.analysis.comparison import Sides, described, differing, read
-from fdbcore.analysis.comparison_types import ComparedCalls, DescribedRun
+from fdbcore.analysis.comparison import ComparedCalls, DescribedRun, Sides, described, differing, read
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.groups import StatedGroup, stated_headlines, unit
 from fdbcore.analysis.order import in_order, positions

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +16,10 @@ import numpy.typing as npt
 from fdbcore._ext.filters import is_served
 from fdbcore._ext.pcm import to_int16
 from fdbcore._ext.resample import Resampler
+from fdbcore.audio.files import SourceFile, content_hash, state_of
 from fdbcore.audio.lengths import STATE_SAMPLES, is_cut_mpeg_frame, is_open_ogg, stated_data, stated_s
 from fdbcore.errors import AudioError, FrameError
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
-
-if TYPE_CHECKING:
-    from fdbcore.audio.file_types import SourceFile
 
 Block = npt.NDArray[np.int16]
 """int16 (n, channels), at the sample rate of the file."""
@@ -96,18 +93,6 @@ _ONE_OF_TRACKS: Final = (
     f"-map 0:a:0 {_ON_ONE_CLOCK} A.wav -map 0:a:1 {_ON_ONE_CLOCK} B.wav, then give -a A.wav -b B.wav"
 )
 _IN_A_ROW: Final = "; several files in a row? ffmpeg -i FILE OUT.wav joins them"
-
-
-def content_hash(path: Path) -> str:
-    """SHA-256 of a file's content, in hex."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def state_of(path: Path) -> dict[str, int]:
-    """Size and modification time of a file: if both are the same, its content counts as the same. Raises OSError."""
-    stat = path.stat()
-    return {"bytes": stat.st_size, "modified_ns": stat.st_mtime_ns}
 
 
 class ToSessionRate(Protocol):

@@ -6,17 +6,18 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from itertools import accumulate
 from operator import attrgetter
 from typing import Final
 
+from msgspec import to_builtins
+
 from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.log_clock import TOLERANCE_S, LogClock, first_of_bursts
+from fdbcore.measures.log_clock import TOLERANCE_S, first_of_bursts, on_timeline
 from fdbcore.measures.opportunities import fto, opportunities_in, turn_start
-from fdbcore.recording.agent_log_types import AgentLog, SplitAnswer
 from fdbcore.recording.files import MARKS_SCHEMA
+from fdbcore.recording.marks import AgentLog, LogClock, SplitAnswer
 from fdbcore.sources.agent_logs import Mark
 from fdbcore.sources.mark_names import EVENTS, event_of, events_of
 from fdbcore.types import TICK_MS, Side, ticks_to_s
@@ -41,14 +42,14 @@ def laid(marks: Sequence[Mark], dialogue: Dialogue, clock: LogClock) -> AgentLog
 
     Of marks of one name in an answer the last counts, of a burst of them (`log_clock.BURST_S`) the first.
     """
-    aligned = sorted(map(clock.on_timeline, marks))
+    aligned = sorted(on_timeline(clock, mark) for mark in marks)
     answers = _answers(first_of_bursts(aligned), dialogue)
     names = _events(answers)
     length_s = ticks_to_s(dialogue.n_ticks)
     within = [mark for mark in aligned if 0 <= mark.time_s <= length_s]
     return {
         **refused(None),
-        "clock": {**asdict(clock)},  # type: ignore[typeddict-item]
+        "clock": to_builtins(clock),
         "marks": [{"time_s": mark.time_s, "name": mark.name} for mark in within],
         "outside": len(aligned) - len(within),
         "events": {event: name for name, event in names.items()},
@@ -69,7 +70,7 @@ def refuse_other_calls(marks: Sequence[Mark], dialogue: Dialogue, clock: LogCloc
     anchor, beside_s = anchors[0], GIVEN_BESIDE_S if given else BESIDE_S
     side: Side = "A" if clock.place is not None and clock.place.endswith("A's turns") else "B"
     length_s = ticks_to_s(dialogue.n_ticks)
-    own = [mark for mark in map(clock.on_timeline, first_of_bursts(sorted(marks))) if mark.name == anchor]
+    own = [on_timeline(clock, mark) for mark in first_of_bursts(sorted(marks)) if mark.name == anchor]
     within_s = [mark.time_s for mark in own if 0 <= mark.time_s <= length_s]
     turns = sorted((turn.start_tick, turn.end_tick or dialogue.n_ticks) for turn in dialogue.turns(side))
     starts_s = [ticks_to_s(start_tick) - beside_s for start_tick, _ in turns]

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.measures.transcript import odd_texts
+from fdbcore.recording.meta import Outcome
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.run_types import Outcome
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, clock_text
-from fdbcore.types.timing_types import MeasuredSide
+from fdbcore.types.timing import MeasuredSide
 
 MOST_MADE_UP_SHARE: Final = 0.01
 """A caveat if more than this share of a side's audio came too late or never."""

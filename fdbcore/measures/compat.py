@@ -24,8 +24,8 @@ from fdbcore.measures.reading import Reading
 from fdbcore.measures.silero_track import EVIDENCE, RATE_HZ, Probabilities
 from fdbcore.recording.labels import CONTRIBUTIONS, Label
 from fdbcore.recording.left_out import is_kept
+from fdbcore.recording.meta import AnnotatedSpan
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.recorded_types import Annotation
 from fdbcore.sources.benchmark_folders import V2_FILES
 from fdbcore.sources.recorded import replays
 from fdbcore.types import SIDES, TICKS_PER_S, Side
@@ -141,7 +141,7 @@ def _joined(found: Sequence[Values]) -> Values:
     return Values(found[0].unit, values, spans=spans)
 
 
-def takeover(words: Sequence[Segment], annotations: Sequence[Annotation]) -> dict[str, Quantity]:
+def takeover(words: Sequence[Segment], annotations: Sequence[AnnotatedSpan]) -> dict[str, Quantity]:
     """v1: whether the system took over, and its latency from the *start* of the annotated turn-taking interval.
 
     words: start and end in s. No words, or at most three words within less than a second, are no takeover. A negative
@@ -154,7 +154,7 @@ def takeover(words: Sequence[Segment], annotations: Sequence[Annotation]) -> dic
     return _takeover("compat_v1", words, starts_s[0] if starts_s else None)
 
 
-def counted_from(annotations: Sequence[Annotation]) -> tuple[list[float], list[float]]:
+def counted_from(annotations: Sequence[AnnotatedSpan]) -> tuple[list[float], list[float]]:
     """The times from which v1 counts, in s: the starts of intervals of turn taking, and the ends of interruptions."""
     starts_s = [note["start_s"] for note in annotations if note["kind"] == "turn_taking"]
     return starts_s, [note["end_s"] for note in annotations if note["kind"] == "interrupt"]

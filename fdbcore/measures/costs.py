@@ -5,15 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
-from typing import Annotated, TypedDict, cast
+from typing import Annotated, Literal, TypedDict, cast
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from fdbcore.models.model_table import listed, listed_service, price_usd, prices_of, recipient
-from fdbcore.recording.meta_types import Count
 from fdbcore.recording.reader import Recording
 from fdbcore.types import SIDES, Side, other_side, ticks_to_s
+from fdbcore.types.units import Count
 from fdbcore.types.usage import USAGE, ModelUsage, Service
+
+
+class SystemCosts(Struct, frozen=True):
+    """How much there is to hold with a system."""
+
+    calls: Count
+    left: Count
+    audio_s: Annotated[float, Meta(description="of the calls left")]
+    wall_s: Annotated[float | None, Meta(description="of the calls left; null on a virtual clock")]
+    usd: Annotated[float | None, Meta(description="about what the calls left cost; null where a price is not known")]
+
+
+class RunCosts(Struct, frozen=True):
+    """How much a run has to hold. Fields may be added under the same version; a field is never given another
+    meaning."""
+
+    schema: Literal["fdbcore.costs/1"]
+    systems: Annotated[dict[str, SystemCosts], Meta(description="by name, and of all together: all")]
+    recipients: Annotated[list[str], Meta(description="what goes to whom, a line each; empty if nothing leaves")]
+    endings: Annotated[list[str], Meta(description="models that have gone or end soon, a line each")]
 
 
 class HeldCost(TypedDict):

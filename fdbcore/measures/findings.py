@@ -22,9 +22,9 @@ from fdbcore.measures.label_clock import late_in_parts
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.labels import Label, LabelKind
 from fdbcore.recording.left_out import kept_ticks
-from fdbcore.recording.meta_types import Tick
 from fdbcore.recording.reader import Recording
 from fdbcore.types import FRAME_SAMPLES, SIDES, TICKS_PER_S, Side, Span, clock_text, other_side, ticks_to_s
+from fdbcore.types.units import Tick
 
 ENDS_UNANSWERED: Final = "ends_unanswered"
 """The id of the finding of a call that ends with A unanswered."""

@@ -14,14 +14,13 @@ from fdbcore.measures.dialogue import joined
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.tool_calls import HeldToolCall, tool_calls_in
 from fdbcore.measures.transcript import HeldLine, transcript
-from fdbcore.recording.meta_types import Count, RecordingStatus, Tick, Tools
+from fdbcore.recording.meta import LineOfCall, Outcome, Parties, RecordingStatus, Tools
 from fdbcore.recording.reader import Arrivals, Recording
-from fdbcore.recording.recorded_types import LineOfCall, Parties
-from fdbcore.recording.run_types import Outcome
 from fdbcore.types import SAMPLE_RATE_HZ, TICK_MS, Side
 from fdbcore.types.session_events import MUTED
 from fdbcore.types.system_events import SYSTEM_TURN
-from fdbcore.types.timing_types import TimingCertificate
+from fdbcore.types.timing import TimingCertificate
+from fdbcore.types.units import Count, Tick
 
 WITHIN_MS: Final = 1000
 """The system's start or end of speech is the same as ours if it lies at most this far from it."""

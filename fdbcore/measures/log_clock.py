@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, get_args
 
 import numpy as np
@@ -18,8 +17,9 @@ import numpy.typing as npt
 
 from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.recording.marks import LogClock, Place
 from fdbcore.sources.agent_logs import Mark
-from fdbcore.sources.mark_names import Place, event_of, last_event, place_of
+from fdbcore.sources.mark_names import event_of, last_event, place_of
 from fdbcore.types import TICK_MS, ticks_to_s
 
 TOLERANCE_S: Final = 0.06
@@ -57,28 +57,19 @@ _NEEDED: Final = f"at least {FEWEST} are needed, or {FEWEST_TOGETHER} of several
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class LogClock:
-    """What turns times of a log into times of the recording, and how it was found: see `ClockOfLog`."""
+def given_clock(offset_s: float) -> LogClock:
+    """The clock of a log whose offset is known."""
+    return LogClock(offset_s, 0.0, None, None, None, None, None, 0, 0, [])
 
-    offset_s: float
-    drift_ppm: float = 0.0
-    low_s: float | None = None
-    high_s: float | None = None
-    spread_s: float | None = None
-    anchor: str | None = None
-    place: Place | None = None
-    matched: int = 0
-    of: int = 0
-    also: Sequence[str] = ()
 
-    def on_timeline(self, mark: Mark) -> Mark:
-        """The mark, with its time on the timeline of the recording."""
-        return Mark((mark.time_s + self.offset_s) * (1 + self.drift_ppm * 1e-6), mark.name)
+def on_timeline(clock: LogClock, mark: Mark) -> Mark:
+    """The mark, with its time on the timeline of the recording."""
+    return Mark((mark.time_s + clock.offset_s) * (1 + clock.drift_ppm * 1e-6), mark.name)
 
-    def in_log(self, mark: Mark) -> Mark:
-        """The mark, whose time is on the timeline, with its time in the log."""
-        return Mark(mark.time_s / (1 + self.drift_ppm * 1e-6) - self.offset_s, mark.name)
+
+def in_log(clock: LogClock, mark: Mark) -> Mark:
+    """The mark, whose time is on the timeline, with its time in the log."""
+    return Mark(mark.time_s / (1 + clock.drift_ppm * 1e-6) - clock.offset_s, mark.name)
 
 
 def first_of_bursts(marks: Sequence[Mark]) -> list[Mark]:
@@ -278,8 +269,9 @@ def _latest(fits: Sequence[_Fit], also: Sequence[str] = (), beyond_s: float = 0.
     low_s, offset_s, high_s = (
         (distance_s - fit.rate * fit.middle_s) / (1 + fit.rate) for distance_s in _median_with_limits(fit.distances_s)
     )
-    limits_s, matched = (low_s - beyond_s, high_s + beyond_s), len(fit.distances_s)
-    return LogClock(offset_s, 1e6 * fit.rate, *limits_s, fit.spread_s(), fit.name, fit.place, matched, fit.of, also)
+    low_s, high_s, matched = low_s - beyond_s, high_s + beyond_s, len(fit.distances_s)
+    ppm, spread_s = 1e6 * fit.rate, fit.spread_s()
+    return LogClock(offset_s, ppm, low_s, high_s, spread_s, fit.name, fit.place, matched, fit.of, [*also])
 
 
 def _median_with_limits(values: Floats) -> tuple[float, float, float]:

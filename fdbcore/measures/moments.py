@@ -14,8 +14,8 @@ from fdbcore.measures.labelled import false_cut_offs
 from fdbcore.measures.measure import KindOfMoment, MomentKind
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS, opportunities_in
 from fdbcore.recording.labels import KeptLabels
-from fdbcore.recording.meta_types import Seconds, Tick
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnSettings, ticks_to_s
+from fdbcore.types.units import Seconds, Tick
 
 # One second is the standard maximum silence in conversation (Jefferson 1989); most backchannels are shorter than half a
 # second.

@@ -18,9 +18,10 @@ from fdbcore.measures.line import line_of, pauses_of
 from fdbcore.measures.moments import DIALLING, Moment, moments
 from fdbcore.measures.sayings import backchannels_of, given_up_of, sayings_of
 from fdbcore.measures.silero_track import Probabilities, silero_probabilities
-from fdbcore.recording.left_out import LeftOut, left_out_of
+from fdbcore.recording.health import Health
+from fdbcore.recording.left_out import LeftOut
+from fdbcore.recording.meta import left_out_of
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.recorded_types import Health
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import SIDES, Side, TurnEvent, TurnSettings
 from fdbcore.types.session_events import MUTED

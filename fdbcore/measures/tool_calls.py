@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from fdbcore.recording.meta_types import Count, Tick
 from fdbcore.types import Side
 from fdbcore.types.tools import TOOL_CALL, TOOL_RESULT
+from fdbcore.types.units import Count, Tick
 
 
 class HeldToolCall(TypedDict):

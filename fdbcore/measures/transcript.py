@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypeAlias, TypedDict, TypeGuard
+from typing import Annotated, Any, Final, NotRequired, TypeAlias, TypedDict, TypeGuard
 
 from msgspec import Meta
 
 from fdbcore.measures.labelled import unlabelled
-from fdbcore.recording.meta_types import Count, Tick
+from fdbcore.measures.reading import Reading
 from fdbcore.recording.reader import Recording
 from fdbcore.types import FRAME_SAMPLES, SIDES, TICK_MS, TICKS_PER_S, Side, Span, other_side
 from fdbcore.types.system_events import INTERRUPTED, ITEM, SYSTEM_TURN, TRANSCRIPT
-
-if TYPE_CHECKING:
-    from fdbcore.measures.reading import Reading
+from fdbcore.types.units import Count, Tick
 
 LINE_START: Final = "line_start"
 LINE_END: Final = "line_end"

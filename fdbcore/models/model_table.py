@@ -6,21 +6,19 @@ Prices that a user states in a file of the same form go before those of the tabl
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache, lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import Setting, typed_values
 from fdbcore.runtime.texts import text_of
-from fdbcore.runtime.toml_values import toml_values
+from fdbcore.runtime.toml_values import shipped_toml, stated_toml
 from fdbcore.types.usage import UNITS, ModelUsage, Service, Unit
 
 SOON_DAYS: Final = 90
@@ -173,10 +171,7 @@ def stated_text() -> str:
 
 @lru_cache(maxsize=8)
 def _stated_in(text: str, where: str) -> StatedPrices:
-    try:
-        given = toml_values(text)
-    except ValueError as error:
-        raise SettingsError(f"{where}: expected TOML: {error}") from None
+    given = stated_toml(text, where)
     tables = given.get("model")
     if set(given) != {"model"} or not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
         raise SettingsError(f"{where}: expected tables [[model]], got {', '.join(given) or 'nothing'}")
@@ -234,4 +229,4 @@ def _source(name: str) -> Source:
 
 @cache
 def _file() -> Mapping[str, Any]:
-    return tomllib.loads((files("fdbcore.models") / "data" / "models.toml").read_text(encoding="utf-8"))
+    return shipped_toml("fdbcore.models", "data/models.toml")

@@ -22,7 +22,7 @@ from fdbcore.types.usage import ModelUsage, Service
 from fdbcore.types.words import TimedWord
 
 if TYPE_CHECKING:
-    from fdbcore.types.timing_types import TimingCertificate
+    from fdbcore.types.timing import TimingCertificate
 
 Clocking = Literal["tick", "input", "burst", "realtime"]
 """What an endpoint's output follows: the tick (replay, scripted), its own input (Moshi), the bursts of a vendor's

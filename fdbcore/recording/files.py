@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
+
+from msgspec import Meta
 
 from fdbcore.errors import RecordingError, writes
 from fdbcore.runtime.json_values import parsed_json
@@ -17,6 +19,7 @@ from fdbcore.runtime.redaction import clean
 from fdbcore.runtime.whole_files import read_whole, whole_file
 from fdbcore.types import Side
 
+OfActivity: TypeAlias = Annotated[str, Meta(description="of derived/activity.npz of the call that it is of")]
 RECORDING_SCHEMA: Final = "fdbcore.recording/1"
 TURNS_SCHEMA: Final = "fdbcore.turns/1"
 MARKS_SCHEMA: Final = "fdbcore.marks/2"

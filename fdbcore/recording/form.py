@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, TypedDict
+from types import UnionType
+from typing import Final, TypedDict, TypeVar
 
 import msgspec
 
 from fdbcore.errors import FdbError, RecordingError
 from fdbcore.recording.files import read_bytes, read_json
 
+Form = TypeVar("Form")
 MOST_TICKS: Final = 7 * 24 * 3600 * 100
 """No recording is longer than a week."""
 
@@ -35,13 +37,13 @@ NOT_OF_FORM: Final = (
 _ALONE: Final = Lock()  # msgspec crashes if two threads meet a form for the first time
 
 
-def converted(value: Any, form: Any) -> Any:  # noqa: ANN401
+def converted(value: object, form: type[Form] | UnionType) -> Form:
     """`value` as a value of the type `form`. msgspec.ValidationError if it is none."""
     with _ALONE:
         return msgspec.convert(value, form)
 
 
-def of_form(path: Path, value: Any, form: Any, where: str = "") -> Any:  # noqa: ANN401
+def of_form(path: Path, value: object, form: type[Form], where: str = "") -> Form:
     """`value`, which stands in the file `path`, as a value of the type `form`. RecordingError if it is none.
 
     where: its place in the file, for the message. Fields that the type does not have are no fault, and left out.
@@ -54,7 +56,7 @@ def of_form(path: Path, value: Any, form: Any, where: str = "") -> Any:  # noqa:
         raise damaged(path, f"{where}it holds text that is not valid") from None
 
 
-def read_of_form(path: Path, form: Any) -> Any:  # noqa: ANN401
+def read_of_form(path: Path, form: type[Form]) -> Form:
     """The JSON value in the file `path` as a value of the type `form`. RecordingError if it is none.
 
     It takes a tenth of the time and a fraction of the memory of `of_form`, which is for values that are kept as read.
@@ -62,9 +64,9 @@ def read_of_form(path: Path, form: Any) -> Any:  # noqa: ANN401
     return _decoded(path, read_bytes(path), form)
 
 
-def read_of_schema(path: Path, schema: str, form: Any) -> Any:  # noqa: ANN401
+def read_of_schema(path: Path, schema: str, form: type[Form]) -> Form:
     """The JSON value in the file `path`, as it stands there. RecordingError if it has another schema or form."""
-    found = read_json(path)
+    found: Form = read_json(path)
     given = found.get("schema") if isinstance(found, dict) else None
     if given != schema:
         raise RecordingError(f"{path}: expected schema {schema}, got {given!r}")
@@ -76,7 +78,7 @@ class _Schema(TypedDict):
     schema: str
 
 
-def kept_of_form(path: Path, schema: str, form: Any) -> Any:  # noqa: ANN401
+def kept_of_form(path: Path, schema: str, form: type[Form]) -> Form | None:
     """What `read_of_form` reads; None if there is no such file, or if it has another schema (an earlier version's)."""
     if not path.is_file():
         return None
@@ -84,7 +86,7 @@ def kept_of_form(path: Path, schema: str, form: Any) -> Any:  # noqa: ANN401
     return _decoded(path, data, form) if _decoded(path, data, _Schema)["schema"] == schema else None
 
 
-def _decoded(path: Path, data: bytes, form: Any) -> Any:  # noqa: ANN401
+def _decoded(path: Path, data: bytes, form: type[Form]) -> Form:
     try:
         with _ALONE:
             return msgspec.json.decode(data, type=form)

@@ -18,9 +18,9 @@ from msgspec import Struct, to_builtins
 from fdbcore.errors import RecordingError
 from fdbcore.recording.files import LABELS, read_json, refuse_of_another
 from fdbcore.recording.form import MOST_TICKS, damaged, of_form
-from fdbcore.recording.meta_types import Seconds
 from fdbcore.recording.places import write_with_places
 from fdbcore.types import TICKS_PER_S, Side, Span
+from fdbcore.types.units import Seconds
 
 LABELS_SCHEMA: Final = "fdbcore.labels/1"
 

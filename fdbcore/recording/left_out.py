@@ -13,16 +13,14 @@ ends anything in it, and no content outside it moves a number. So
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Annotated, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta, Struct
 
 from fdbcore.types import TICKS_PER_S, Span, clock_text
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import RecordingMeta
+from fdbcore.types.units import Tick
 
 GUARD_TICKS: Final = 1
 """How far from an edge the detectors begin to hear: resampling to 48 kHz carries up to 3 ms of sound over it."""
@@ -30,13 +28,12 @@ NO_END: Final = 1 << 40
 """The end, in ticks, of a span that lasts until the end of a recording whose length is not known yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A half-open span of ticks that no measure counts. by: what left it out, such as "--from"."""
+class LeftOut(Struct, frozen=True):
+    """A span that no measure counts."""
 
-    start_tick: int
-    end_tick: int
-    by: str
+    start_tick: Tick
+    end_tick: Tick
+    by: Annotated[str, Meta(description="what left it out: --from, --to, a column of the table of calls")]
 
     @property
     def text(self) -> str:
@@ -52,11 +49,6 @@ class LeftOut:
     def _place(self) -> str:
         end = "the end" if self.end_tick == NO_END else _clock(self.end_tick)
         return f"{_clock(self.start_tick)} to {end}"
-
-
-def left_out_of(meta: RecordingMeta) -> list[LeftOut]:
-    """What a meta.json says was left out, by time."""
-    return [LeftOut(**span) for span in meta.get("left_out", ())]
 
 
 def kept_spans(left_out: Iterable[LeftOut], n_ticks: int = NO_END) -> list[Span]:

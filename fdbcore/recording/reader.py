@@ -23,12 +23,11 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.audio.file_types import SourceFile
+from fdbcore.audio.files import SourceFile
 from fdbcore.audio.lengths import stated_data
 from fdbcore.audio.wav import is_session_format
 from fdbcore.errors import RecordingError, nearest
-from fdbcore.recording.agent_log_types import AgentLog
-from fdbcore.recording.event_types import ANY_EVENT, FORMS
+from fdbcore.recording.events import ANY_EVENT, FORMS
 from fdbcore.recording.files import (
     ACTIVITY,
     AUDIO,
@@ -41,7 +40,6 @@ from fdbcore.recording.files import (
     MARKS_SCHEMA,
     META,
     QUANTITIES,
-    RECORDING_SCHEMA,
     SCORES,
     TURNS,
     WORDS,
@@ -53,16 +51,17 @@ from fdbcore.recording.files import (
     remembered_sha256,
     settings_hash,
 )
-from fdbcore.recording.form import MOST_TICKS, damaged, of_form, read_of_form, read_of_schema
+from fdbcore.recording.form import MOST_TICKS, damaged, of_form, read_of_form
+from fdbcore.recording.health import EarlierHealth, Health
 from fdbcore.recording.labels import KeptLabels, given_labels, within_session
-from fdbcore.recording.left_out import LeftOut, heard_spans, is_kept, kept_spans, left_out_of
+from fdbcore.recording.left_out import LeftOut, heard_spans, is_kept, kept_spans
+from fdbcore.recording.marks import AgentLog
+from fdbcore.recording.meta import Outcome, Parties, RecordingMeta, left_out_of, read_meta
 from fdbcore.recording.places import located
-from fdbcore.recording.recorded_types import EarlierHealth, Health, Parties, RecordingMeta
-from fdbcore.recording.run_types import Outcome
 from fdbcore.recording.words import GivenWords, Transcript, transcripts
 from fdbcore.runtime.json_values import parsed_json
-from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, Span, TurnEvent, TurnSettings
-from fdbcore.types.timing_types import MeasuredSide
+from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, Span, TurnEvent
+from fdbcore.types.timing import MeasuredSide
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -110,7 +109,7 @@ class Recording:
     def __init__(self, path: str | os.PathLike[str], meta: RecordingMeta | None = None) -> None:
         self.path = path = Path(path)
         part_of(path, DERIVED)
-        self.meta: RecordingMeta = _read_meta(path / META) if meta is None else meta
+        self.meta: RecordingMeta = read_meta(path / META) if meta is None else meta
 
     @property
     def name(self) -> str:
@@ -188,7 +187,7 @@ class Recording:
         path = self.path / TURNS
         if not path.is_file():
             raise self._unfinished()
-        events = cast("list[TurnEvent]", read_of_form(path, _Turns)["events"])
+        events = read_of_form(path, _Turns)["events"]
         for event in events:
             # A window for an answer that is still open may end beyond the recording; the event is censored then.
             end_tick = event.start_tick if event.end_tick is None or event.censored else event.end_tick
@@ -311,7 +310,7 @@ class Recording:
         path = self.path / DERIVED / f"{side}.json"
         if not path.is_file():
             return None
-        found = cast("Mapping[str, Any]", of_form(path, read_json(path), GivenWords))
+        found = of_form(path, read_json(path), GivenWords)
         refuse_of_another(self.path, f"{DERIVED}/{side}.json", found)
         return found
 
@@ -468,17 +467,6 @@ class Recording:
             raise
         except _OF_DAMAGED_ARRAYS as error:
             raise RecordingError(f"{path}: expected NumPy arrays, found a damaged file") from error
-
-
-def _read_meta(path: Path) -> RecordingMeta:
-    meta: RecordingMeta = read_of_schema(path, RECORDING_SCHEMA, RecordingMeta)
-    if (n_ticks := meta.get("n_ticks", 0)) > MOST_TICKS:
-        raise damaged(path, f"expected at most {MOST_TICKS} ticks, which are a week, got {n_ticks}")
-    try:
-        TurnSettings(**meta["settings"]["turns"])
-    except (TypeError, ValueError) as error:  # another name, or a value that no detector takes
-        raise damaged(path, f"expected settings of the turn detector, got others: {error}") from error
-    return meta
 
 
 def _refuse_no_file(path: Path) -> None:

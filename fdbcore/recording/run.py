@@ -9,27 +9,107 @@ from contextlib import contextmanager, suppress
 from itertools import chain, takewhile
 from pathlib import Path
 from threading import Event
-from typing import Final
+from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, TypedDict
+
+from msgspec import Meta
 
 from fdbcore.clock import utc_now
 from fdbcore.errors import RecordingError, writes
 from fdbcore.recording.files import HEALTH, META, QUANTITIES, RECORDING_SCHEMA, SCORES, part_of, read_json, write_json
 from fdbcore.recording.form import damaged, read_of_schema
+from fdbcore.recording.meta import KnownMeta, Outcome, PlannedCase, Tools
 from fdbcore.recording.places import text_with_places_from, with_places_from
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.recorded_types import KnownMeta
-from fdbcore.recording.run_types import (
-    Corpus,
-    CorpusCall,
-    CorpusSettings,
-    Decisions,
-    Outcome,
-    PlannedCase,
-    PlannedRun,
-    Standing,
-)
 from fdbcore.recording.versions import installed_versions
 from fdbcore.runtime.locks import lock
+from fdbcore.types.units import Seconds
+
+Standing: TypeAlias = Literal["done", "damaged", "failed", "invalid", "waiting"]
+
+
+class ReplayedFile(TypedDict):
+    """A file that a call was replayed from."""
+
+    path: Annotated[str, Meta(description="from the folder of the run")]
+    sha256: Annotated[str | None, Meta(description="of its audio; null before it was read")]
+
+
+class CorpusCall(TypedDict):
+    """A call of a corpus, and what became of it."""
+
+    name: Annotated[str, Meta(description="of its folder in the run")]
+    status: Annotated[
+        Standing, Meta(description="damaged: a part of its file is missing, the rest is scored; waiting: not yet held")
+    ]
+    reason: Annotated[str | None, Meta(description="why it is not done")]
+    unscored: Annotated[str | None, Meta(description="why it is in no measure")]
+    files: list[ReplayedFile]
+    columns: Annotated[dict[str, str], Meta(description="those of --meta; of a live call system, clip and more")]
+
+
+class CorpusSettings(TypedDict):
+    """How all calls were replayed."""
+
+    vad: str
+    changes: Annotated[dict[str, int], Meta(description="of the turn detector, in ms")]
+    real_time: bool
+    line_open: NotRequired[Literal[True]]
+    count_bad_input: NotRequired[Literal[True]]
+
+
+class Corpus(TypedDict):
+    """The calls that were replayed into a run. Fields may be added under the same version; a field is never given
+    another meaning."""
+
+    schema: Literal["fdbcore.corpus/1"]
+    began: Annotated[str, Meta(description="UTC, ISO 8601")]
+    updated: str
+    settings: CorpusSettings
+    versions: dict[str, str]
+    oddities: Annotated[dict[str, list[str]], Meta(description="what did not fit, and of which calls")]
+    calls: list[CorpusCall]
+
+
+class PlannedSuite(TypedDict):
+    """The benchmark that a run is of."""
+
+    name: str
+    data: str
+    sha256: dict[str, str]
+
+
+class Decisions(TypedDict):
+    """What decides a plan."""
+
+    systems: Annotated[dict[str, dict[str, Any]], Meta(description="what each is described by")]
+    a: Annotated[
+        dict[str, Any] | list[dict[str, Any]],
+        Meta(description="who talks to them: in common, or each where they differ"),
+    ]
+    trials: Annotated[int, Meta(ge=1)]
+    seed: int
+    clock: Literal["real", "virtual"]
+    max_s: Seconds
+    vad: str
+    turns: Annotated[dict[str, int], Meta(description="settings of the turn detector, in ms")]
+    ends: NotRequired[Annotated[dict[str, float], Meta(description="when calls with recorded users are over, in s")]]
+    lines: NotRequired[
+        Annotated[list[dict[str, Any]], Meta(description="what the calls go over, as each describes itself")]
+    ]
+    suite: NotRequired[PlannedSuite]
+    tools: NotRequired[Tools]
+
+
+class PlannedRun(TypedDict):
+    """A run's plan, with every case in its order. Fields may be added under the same version; a field is never given
+    another meaning."""
+
+    schema: Literal["fdbcore.run/1"]
+    created: Annotated[str, Meta(description="UTC, ISO 8601")]
+    versions: dict[str, str]
+    plan: Decisions
+    cases: list[PlannedCase]
+
 
 LOG, SUMMARY, SELFTEST = "workers.log", "summary.json", "selftest.json"
 MOST_RETRIES: Final = 2
@@ -63,7 +143,7 @@ def is_run(path: Path) -> bool:
 
 def read_corpus(path: Path) -> Corpus:
     """The corpus.json of a run of `replay`. RecordingError if it cannot be read or is of another form."""
-    corpus: Corpus = read_of_schema(path / CORPUS, CORPUS_SCHEMA, Corpus)
+    corpus = read_of_schema(path / CORPUS, CORPUS_SCHEMA, Corpus)
     _check_names(path / CORPUS, [call["name"] for call in corpus["calls"]])
     return corpus
 
@@ -260,6 +340,6 @@ def read_plan(path: Path) -> PlannedRun:
 
     RecordingError if it cannot be read or is of another form.
     """
-    run: PlannedRun = read_of_schema(path / RUN, RUN_SCHEMA, PlannedRun)
+    run = read_of_schema(path / RUN, RUN_SCHEMA, PlannedRun)
     _check_names(path / RUN, [case["name"] for case in run["cases"]])
     return run

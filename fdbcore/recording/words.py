@@ -14,11 +14,11 @@ from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict, cast
 
 from msgspec import Meta
 
-from fdbcore.recording.files import WORDS, refuse_of_another, write_beside
+from fdbcore.recording.files import WORDS, OfActivity, refuse_of_another, write_beside
 from fdbcore.recording.form import kept_of_form
-from fdbcore.recording.meta_types import Count, OfActivity, Seconds
 from fdbcore.runtime.redaction import clean
 from fdbcore.types import Side
+from fdbcore.types.units import Count, Seconds
 from fdbcore.types.words import TimedWord, as_text
 
 WORDS_SCHEMA: Final = "fdbcore.words/1"
@@ -42,20 +42,14 @@ class GivenWords(TypedDict):
     unread: NotRequired[str]
 
 
-class Doubts(TypedDict):
+class Doubts(TypedDict, total=False):
     """Why most likely nobody said words that a transcriber heard."""
 
-    in_silence: NotRequired[
-        Annotated[
-            Literal[True],
-            Meta(description="the side was silent there by its voice activity; most likely nobody said it"),
-        ]
+    in_silence: Annotated[
+        Literal[True], Meta(description="the side was silent there by its voice activity; most likely nobody said it")
     ]
-    in_loop: NotRequired[
-        Annotated[
-            Literal[True],
-            Meta(description="the transcriber says this phrase again and again; most likely nobody said it"),
-        ]
+    in_loop: Annotated[
+        Literal[True], Meta(description="the transcriber says this phrase again and again; most likely nobody said it")
     ]
 
 
@@ -159,7 +153,7 @@ def hashed_audio(path: Path, side: Side, state: Mapping[str, Any]) -> str | None
 
 def _read(path: Path, side: Side) -> SideWords | None:
     """The stored words of a side; None if there are none, or of another schema. RecordingError if they are damaged."""
-    found = cast("SideWords | None", kept_of_form(path / WORDS[side], WORDS_SCHEMA, SideWords))
+    found = kept_of_form(path / WORDS[side], WORDS_SCHEMA, SideWords)
     refuse_of_another(path, WORDS[side], cast("Mapping[str, object]", found or {}))
     return found
 

@@ -8,7 +8,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -32,15 +32,11 @@ from fdbcore.recording.files import (
     write_json,
     write_pieces,
 )
+from fdbcore.recording.meta import KnownMeta, Outcome, RecordingStatus
 from fdbcore.recording.places import with_places_from
 from fdbcore.recording.spool import Spool
 from fdbcore.runtime.redaction import clean
 from fdbcore.types import SIDES, Happening, Pcm, Side, TurnEvent
-
-if TYPE_CHECKING:
-    from fdbcore.recording.meta_types import RecordingStatus
-    from fdbcore.recording.recorded_types import KnownMeta
-    from fdbcore.recording.run_types import Outcome
 
 _FULL_SCALE = 32_768
 

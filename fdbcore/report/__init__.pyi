@@ -21,7 +21,6 @@ from .html.templates import static as static
 from .html.values import Cell as Cell
 from .html.values import Row as Row
 from .html.wording import Wording as Wording
-from .html.wording import words_in as words_in
 from .paper.tables import PaperTable as PaperTable
 from .paper.tables import csv_text as csv_text
 from .schemas import as_text as as_text

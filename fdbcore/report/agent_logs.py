@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.stages import B_ONSET, Stage, StageTable, split, stage_table
+from fdbcore.analysis.survey import Survey
+from fdbcore.recording.form import converted
+from fdbcore.recording.marks import AgentLog, LogClock, SplitAnswer
 from fdbcore.report.format import ITEMS_FOR_P90, MACHINE_MS, NONE, amount, clock_text, counted
 from fdbcore.report.html.values import Cell, Links, Row
 from fdbcore.report.terminal import LABEL_COLUMNS, labelled, laid_out
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.corpus import Call
-    from fdbcore.analysis.survey import Survey
-    from fdbcore.recording.agent_log_types import AgentLog, SplitAnswer
 
 _WALL_CLOCK_S: Final = 1e9
 """Times above this count from 1970: it was in 2001."""
@@ -33,18 +32,17 @@ NAMED: Final = 200
 
 def _clock_lines(log: AgentLog) -> list[str]:
     """The offset, its uncertainty and how it was found; the drift if there is one."""
-    clock = log["clock"]
-    assert clock is not None
-    ms = _offset_text(clock["offset_s"])
-    if clock["low_s"] is None or clock["high_s"] is None or clock["spread_s"] is None:
+    clock = converted(log["clock"], LogClock)
+    ms = _offset_text(clock.offset_s)
+    if clock.low_s is None or clock.high_s is None or clock.spread_s is None:
         return [f"offset {ms}, as given"]
-    reach_ms = 1000 * max(clock["high_s"] - clock["offset_s"], clock["offset_s"] - clock["low_s"])
-    also = f", as by {', '.join(clock['also'])}" if clock.get("also") else ""
+    reach_ms = 1000 * max(clock.high_s - clock.offset_s, clock.offset_s - clock.low_s)
+    also = f", as by {', '.join(clock.also)}" if clock.also else ""
     found = [
-        f"offset {ms} (+-{amount(max(reach_ms, 1), MACHINE_MS)}) by {clock['anchor']} at {clock['matched']} of "
-        f"{clock['of']} {clock['place']}{also}, spread {amount(1000 * clock['spread_s'], MACHINE_MS)}"
+        f"offset {ms} (+-{amount(max(reach_ms, 1), MACHINE_MS)}) by {clock.anchor} at {clock.matched} of "
+        f"{clock.of} {clock.place}{also}, spread {amount(1000 * clock.spread_s, MACHINE_MS)}"
     ]
-    if (ppm := clock["drift_ppm"]) != 0:
+    if (ppm := clock.drift_ppm) != 0:
         length_s = log["marks"][-1]["time_s"] - log["marks"][0]["time_s"]
         faster = "slow" if ppm > 0 else "fast"
         found.append(
@@ -107,14 +105,14 @@ def _cautions(log: AgentLog, table: StageTable | None) -> list[str]:
 
 def _of_anchor(log: AgentLog, table: StageTable | None) -> list[str]:
     """What the clock cannot show: a constant delay between its marks and what they were fitted to."""
-    clock = log["clock"]
-    if clock is None or clock["anchor"] is None or table is None:
+    clock = log["clock"] and converted(log["clock"], LogClock)
+    if clock is None or clock.anchor is None or table is None:
         return []
     first, last = table.stages[0].name, table.stages[-1].name
-    if clock["place"] == "starts of B's turns":
-        delay, too_long, too_short = f"{clock['anchor']} to {B_ONSET}", first, last
+    if clock.place == "starts of B's turns":
+        delay, too_long, too_short = f"{clock.anchor} to {B_ONSET}", first, last
     else:
-        delay, too_long, too_short = f"the {clock['place']} to {clock['anchor']}", last, first
+        delay, too_long, too_short = f"the {clock.place} to {clock.anchor}", last, first
     return [
         f"a constant delay from {delay} looks like a difference of the clocks, so {too_long} is too long by it, and "
         f"{too_short} too short"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fdbcore.analysis.summary_types import Measures, Summary
+from fdbcore.analysis.summaries import Measures, Summary
 from fdbcore.measures.catalogue import MEASURES, columns
 from fdbcore.report.format import amount, headline, limits
 from fdbcore.report.html.values import ALL, NO_LINKS, Links

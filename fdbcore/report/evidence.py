@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore import clock
 from fdbcore.analysis.corpus import Call, Run
+from fdbcore.measures.costs import HeldCost
 from fdbcore.recording.files import AUDIO, META
+from fdbcore.recording.meta import Settings
 from fdbcore.recording.versions import installed_versions
 from fdbcore.report.format import clock_text, cost_text, counted, vad_text
 from fdbcore.report.glossary import SETTINGS
@@ -23,8 +25,6 @@ from fdbcore.stats.bootstrap import SEED
 from fdbcore.types import SIDES, Side
 
 if TYPE_CHECKING:
-    from fdbcore.measures.costs import HeldCost
-    from fdbcore.recording.meta_types import Settings
     from fdbcore.types.scorecard import ScoredCase
 
 Evidence = Mapping[str, Sequence[Fact]]

@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fdbcore.recording.meta import Settings
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.recorded import plays_source
 from fdbcore.types import SIDES, ticks_to_s
 from fdbcore.types import clock_text as clock_text
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import JudgingSpent, Summary
+    from fdbcore.analysis.summaries import Summary
+    from fdbcore.analysis.systems import JudgingSpent
     from fdbcore.measures.costs import HeldCost
-    from fdbcore.recording.meta_types import Settings
 
 NONE: Final = "–"
 NOT_CORRECTED: Final = (

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
-from fdbcore.analysis.comparison_types import GateMoment
 from fdbcore.analysis.corpus import Call
+from fdbcore.analysis.gate_moments import GateMoment
 from fdbcore.analysis.survey import CLIP_TICKS, CallMoment, around, clip_ticks
 from fdbcore.errors import FdbError
 from fdbcore.recording.files import REPORT, part_of, write_bytes

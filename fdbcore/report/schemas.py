@@ -14,24 +14,28 @@ from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
-from fdbcore.analysis.comparison_types import Comparison
+from fdbcore.analysis.comparison import RunComparison
 from fdbcore.analysis.label_agreement import LabelAgreement
+from fdbcore.analysis.score import ResponseCurve
 from fdbcore.analysis.statements import Statements
-from fdbcore.analysis.summary_types import ResponseCurve, RunSummary
+from fdbcore.analysis.systems import RunSummary
 from fdbcore.analysis.trends import RunTrend
+from fdbcore.measures.costs import RunCosts
 from fdbcore.measures.moments import Moment
+from fdbcore.recording.health import HealthFinding
 from fdbcore.recording.labels import Label
-from fdbcore.recording.recorded_types import HealthFinding
-from fdbcore.recording.run_types import Corpus, PlannedRun, RunCosts, TimingSelftest
+from fdbcore.recording.run import Corpus, PlannedRun
 from fdbcore.recording.words import SideWords
-from fdbcore.report.call.document_types import Checkup, Document, Event, ReplayedCalls
-from fdbcore.report.scorecard.document_types import ScorecardDocument
+from fdbcore.report.call.document import Document, Event, ReplayedCalls
+from fdbcore.report.checkup import Checkup
+from fdbcore.report.scorecard.document import ScorecardDocument
+from fdbcore.types.timing import TimingSelftest
 
 DOCUMENTS: Final = {
     "replay": Document,
     "summary": ReplayedCalls,
     "run_summary": RunSummary,
-    "comparison": Comparison,
+    "comparison": RunComparison,
     "statements": Statements,
     "trend": RunTrend,
     "scorecard": ScorecardDocument,

@@ -15,7 +15,7 @@ from fdbcore.report.html.values import ALL, NO_LINKS, KeyFigure, Links
 from fdbcore.types import TurnSettings
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures
+    from fdbcore.analysis.summaries import Measures
 
 _LINK: Final = re.compile(r"\[(.+?)\](?:\((\w+)\))?")
 _TIMES: Final = ("never", "once", "twice")

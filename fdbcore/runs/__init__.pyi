@@ -15,8 +15,8 @@ from .judge_options import JudgeOptions as JudgeOptions
 from .judge_options import expected_of as expected_of
 from .kept_scores import read_kept_scores as read_kept_scores
 from .plan import users_of as users_of
+from .replay import ReplaySettings as ReplaySettings
 from .replay_jobs import ReplayResult as ReplayResult
-from .replay_jobs import ReplaySettings as ReplaySettings
 from .replay_many import ReplayProgress as ReplayProgress
 from .replay_many import replay_corpus as replay_corpus
 from .replay_many import replay_outputs as replay_outputs

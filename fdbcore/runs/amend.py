@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from fdbcore.audio.wav import WavWriter
 from fdbcore.errors import AudioError, InputError
 from fdbcore.measures.agent_log import laid, refuse_other_calls, refused
-from fdbcore.measures.log_clock import LogClock, find_clock
+from fdbcore.measures.log_clock import find_clock, given_clock, in_log
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import AUDIO, MARKS, META, file_sha256, write_json
+from fdbcore.recording.form import converted
+from fdbcore.recording.marks import AgentLog, LogClock
 from fdbcore.recording.places import located, write_with_places
 from fdbcore.recording.reader import Recording
 from fdbcore.runtime.whole_files import whole_file
@@ -21,10 +23,6 @@ from fdbcore.sources.names import real_path
 from fdbcore.sources.recorded import changed_source, is_playable, stereo_blocks
 from fdbcore.types import ticks_to_s
 from fdbcore.types.system_events import STAGE, SYSTEM_TURN
-
-if TYPE_CHECKING:
-    from fdbcore.recording.agent_log_types import AgentLog
-
 
 _STAGE_NAMES: Final = {"speech_started": "user started speaking", "speech_stopped": "user stopped speaking"}
 """What a vendor's detector found, in the words of agents' logs."""
@@ -39,7 +37,7 @@ def keep_log(reading: Reading, log: LogFile) -> AgentLog:
     """
     try:
         marks, left_out = read_log(log.path, log.session)
-        clock = find_clock(marks, reading.dialogue) if log.offset_ms is None else LogClock(log.offset_ms / 1000)
+        clock = find_clock(marks, reading.dialogue) if log.offset_ms is None else given_clock(log.offset_ms / 1000)
         refuse_other_calls(marks, reading.dialogue, clock)
         found = laid(marks, reading.dialogue, clock)
         if left_out:
@@ -67,7 +65,7 @@ def keep_stages(reading: Reading) -> None:
         if event["side"] == "B" and event["kind"] in (STAGE, SYSTEM_TURN)
     ]
     if marks:
-        write_with_places(reading.path, MARKS, laid(marks, reading.dialogue, LogClock(0.0)))
+        write_with_places(reading.path, MARKS, laid(marks, reading.dialogue, given_clock(0.0)))
 
 
 def is_kept(recording: Recording, log: LogFile) -> bool:
@@ -121,8 +119,8 @@ def renew_log(reading: Reading, earlier: EarlierLog, same_audio: bool) -> None:
 def lay_again(reading: Reading, kept: AgentLog) -> None:
     """Store with a recording the log that was laid on another recording of the same conversation."""
     if kept["clock"] is not None:
-        clock = LogClock(**kept["clock"])
-        found = laid([clock.in_log(Mark(**mark)) for mark in kept["marks"]], reading.dialogue, clock)
+        clock = converted(kept["clock"], LogClock)
+        found = laid([in_log(clock, Mark(**mark)) for mark in kept["marks"]], reading.dialogue, clock)
         kept = {**kept, "events": found["events"], "answers": found["answers"]}
     write_with_places(reading.path, MARKS, kept)
 

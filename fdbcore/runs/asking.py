@@ -20,7 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from fdbcore.analysis.summary_types import JudgingSpent
+from fdbcore.analysis.systems import JudgingSpent
 from fdbcore.errors import InputError, PartyError, RecordingError, RefusalError, SettingsError
 from fdbcore.measures.costs import Cost
 from fdbcore.models.model_table import listed, price_usd
@@ -43,7 +43,6 @@ NOT_ASKED: Final = "not asked"
 """How the reason of an answer begins that is missing because the desk had stopped."""
 MOST_FAILURES: Final = 8
 """After so many requests in a row that a judge did not answer, or not so that it can be used, no other begins."""
-
 
 Check: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
 """Raises InputError, or any error of reading another form, if marks cannot be used; it gets the evidence, too."""

@@ -12,12 +12,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from msgspec import to_builtins
 
 from fdbcore._version import __version__
 from fdbcore.clock import utc_now
 from fdbcore.errors import RecordingError
-from fdbcore.recording.files import read_json, write_json
+from fdbcore.recording.files import write_json
+from fdbcore.recording.form import kept_of_form
 from fdbcore.recording.reader import Recording
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.held_here import CALLS_PER_PROCESS
@@ -27,9 +30,7 @@ from fdbcore.runtime.cache_folder import cache_folder
 from fdbcore.runtime.executor import Workers
 from fdbcore.session.converse import MAX_MISSED_SHARE, LiveSettings
 from fdbcore.types import TICKS_PER_S, User
-
-if TYPE_CHECKING:
-    from fdbcore.types.timing_types import CallsAtOnce, HeldAtOnce, MeasuredMachine
+from fdbcore.types.timing import CallsAtOnce, HeldAtOnce, MeasuredMachine
 
 CALLS_AT_ONCE_SCHEMA: Final = "fdbcore.calls_at_once/1"
 PARTY: Final = "mirror"
@@ -66,14 +67,8 @@ def calls_at_once(
     while fails - most > max(1, STEP_SHARE * most):
         middle = (most + fails) // 2
         most, fails = (middle, fails) if holds(middle) else (most, middle)
-    return {
-        "schema": CALLS_AT_ONCE_SCHEMA,
-        "created": utc_now(),
-        "calls": max(1, int((1 - SPARE_SHARE) * most)),
-        "most": most,
-        "probes": probes,
-        "machine": this_machine(),
-    }
+    calls = max(1, int((1 - SPARE_SHARE) * most))
+    return CallsAtOnce(CALLS_AT_ONCE_SCHEMA, utc_now(), calls, most, probes, this_machine())
 
 
 def hold_at_once(calls: int, seconds: float = PROBE_S, *, calls_per_process: int = CALLS_PER_PROCESS) -> HeldAtOnce:
@@ -87,36 +82,28 @@ def hold_at_once(calls: int, seconds: float = PROBE_S, *, calls_per_process: int
 
 def keeps_time(held: HeldAtOnce) -> bool:
     """Whether calls were held on time: as few ticks missed as a call may miss, and few of them late."""
-    return held["missed"] <= MAX_MISSED_SHARE * held["ticks"] and held["late"] <= MOST_LATE_SHARE * held["ticks"]
+    return held.missed <= MAX_MISSED_SHARE * held.ticks and held.late <= MOST_LATE_SHARE * held.ticks
 
 
 def _told(recordings: Sequence[Recording], n_ticks: int) -> HeldAtOnce:
     """Of a call that could not even begin, all ticks are missed."""
     timings = [recording.meta["timing"] for recording in recordings if "timing" in recording.meta]
     legs = [side["wire"] for timing in timings for side in timing["sides"].values()]
-    return {
-        "calls": len(recordings),
-        "ticks": n_ticks * len(recordings),
-        "late": sum(timing["late"] for timing in timings),
-        "missed": sum(timing["missed"] for timing in timings) + n_ticks * (len(recordings) - len(timings)),
-        "wire_p99_ms": max(((leg["p99_us"] or 0.0) / 1000 for leg in legs), default=0.0),
-    }
+    late = sum(timing["late"] for timing in timings)
+    missed = sum(timing["missed"] for timing in timings) + n_ticks * (len(recordings) - len(timings))
+    wire_p99_ms = max(((leg["p99_us"] or 0.0) / 1000 for leg in legs), default=0.0)
+    return HeldAtOnce(len(recordings), n_ticks * len(recordings), late, missed, wire_p99_ms)
 
 
 def this_machine() -> MeasuredMachine:
     """What the number of calls at once depends on: with other values it has to be measured again."""
-    return {
-        "name": platform.node(),
-        "processors": Workers().jobs,
-        "python": platform.python_version(),
-        "fdbcore": __version__,
-    }
+    return MeasuredMachine(platform.node(), Workers().jobs, platform.python_version(), __version__)
 
 
 def keep(found: CallsAtOnce) -> None:
     """Keep what was measured for `known_calls_at_once`. RecordingError if it cannot be written."""
     _kept_in().parent.mkdir(parents=True, exist_ok=True)
-    write_json(_kept_in(), found)
+    write_json(_kept_in(), to_builtins(found))
 
 
 def known_calls_at_once(realtime: bool = True) -> int | None:
@@ -127,9 +114,9 @@ def known_calls_at_once(realtime: bool = True) -> int | None:
     if not realtime:
         return Workers().jobs
     with suppress(RecordingError):
-        found: CallsAtOnce = read_json(_kept_in())
-        if found.get("schema") == CALLS_AT_ONCE_SCHEMA and found["machine"] == this_machine():
-            return found["calls"]
+        found = kept_of_form(_kept_in(), CALLS_AT_ONCE_SCHEMA, CallsAtOnce)
+        if found is not None and found.machine == this_machine():
+            return found.calls
     return None
 
 
@@ -138,7 +125,7 @@ def needed_calls_at_once(realtime: bool) -> int:
     if (known := known_calls_at_once(realtime)) is None:
         found = calls_at_once()
         keep(found)
-        known = found["calls"]
+        known = found.calls
     return known
 
 

@@ -15,19 +15,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fdbcore.audio.decode import content_hash, state_of
+from fdbcore.audio.files import content_hash, state_of
 from fdbcore.clock import utc_now
 from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.measures.costs import Cost, call_cost
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META, QUANTITIES, RECORDING_SCHEMA, SCORES, read_json, write_json, write_text
+from fdbcore.recording.meta import Outcome, PlannedCase
 from fdbcore.recording.places import PLACES, located, with_places_from
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import (
     RUN,
     SELFTEST,
+    Decisions,
     alone_in,
     is_planned,
     outcome_in,
@@ -38,9 +40,7 @@ from fdbcore.recording.run import (
 from fdbcore.runs.plan import Case, RunPlan
 from fdbcore.runtime.redaction import clean
 from fdbcore.session.converse import has_declined
-
-if TYPE_CHECKING:
-    from fdbcore.recording.run_types import Decisions, Outcome, PlannedCase, TimingSelftest
+from fdbcore.types.timing import TimingSelftest
 
 AGAIN: Final[Mapping[str, tuple[str, ...]]] = {
     "failed": ("failed",),

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as readable
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from fdbcore.clock import now_ns
 from fdbcore.endpoints.webrtc.early import EarlyPorts, close_own, early
@@ -25,6 +25,7 @@ from fdbcore.errors import FdbError, MissingExtraError, RecordingError, Settings
 from fdbcore.lines.line import line_at
 from fdbcore.measures.examiner_rule import fault_of_call
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.meta import KnownMeta, Outcome
 from fdbcore.recording.run import LOG
 from fdbcore.registry import endpoint, vad
 from fdbcore.runs.tools import PlannedTools, same_tools
@@ -33,10 +34,6 @@ from fdbcore.runtime.process import WorkerProcess, messages
 from fdbcore.runtime.redaction import redacted
 from fdbcore.runtime.waits import Wait, watching_waits
 from fdbcore.session.converse import OPENING, SILENT, LiveSettings, converse, said_nothing
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import KnownMeta
-    from fdbcore.recording.run_types import Outcome
 
 CALLS_PER_PROCESS: Final = 4
 """How many calls share a process. With four, each with two WebRTC legs, packets leave within 2 ms (p99) of their time

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Self
 
-from fdbcore.analysis.summary_types import JudgingSpent
+from fdbcore.analysis.systems import JudgingSpent
 from fdbcore.errors import SettingsError, told_as
 from fdbcore.protocols import Judge
 from fdbcore.registry import judge

@@ -7,12 +7,13 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.line_effects import pooled_lines
 from fdbcore.analysis.score import pooled_measures, read_scores, score, unscored
 from fdbcore.analysis.survey import Survey
+from fdbcore.analysis.systems import RunSummary, SystemSummary
 from fdbcore.endpoints.webrtc.endpoint import opened_early
 from fdbcore.errors import SettingsError
 from fdbcore.measures.costs import total
@@ -22,7 +23,7 @@ from fdbcore.recording.files import SCORES, write_json
 from fdbcore.recording.run import SCORED, SELFTEST, SUMMARY
 from fdbcore.registry import suite as suite_of
 from fdbcore.registry import vad as vad_of
-from fdbcore.report.call.document import document
+from fdbcore.report.call.document import Document, document
 from fdbcore.report.call.page import write_report
 from fdbcore.runs.amend import keep_stages
 from fdbcore.runs.budget import Budget, check_priced
@@ -46,11 +47,7 @@ from fdbcore.session.converse import LiveSettings
 from fdbcore.session.vad import DEFAULT_VAD
 from fdbcore.sources.clips import natural_order
 from fdbcore.types import SideA, TurnSettings, User
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import RunSummary, SystemSummary
-    from fdbcore.recording.run_types import TimingSelftest
-    from fdbcore.report.call.document_types import Document
+from fdbcore.types.timing import TimingSelftest
 
 RUN_SUMMARY_SCHEMA: Final = "fdbcore.run_summary/2"
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.facts_table import TABLE, FactsTable, Row, has_tables, renew, row_of
 from fdbcore.analysis.kept import COMPARISON, GATES, Kept, forget_all_but, kept
-from fdbcore.analysis.survey import Survey
+from fdbcore.analysis.sensitivity import Sensitivity
+from fdbcore.analysis.survey import ReplaySummary, Survey
 from fdbcore.recording.files import write_json
 from fdbcore.recording.others import keep_others
 from fdbcore.recording.run import CORPUS, DAMAGED, FAILED, LOG, SUMMARY, WAITING, is_planned, is_replayed
@@ -25,10 +26,6 @@ from fdbcore.report.run.page import write_index
 from fdbcore.report.run.tables import write_tables
 from fdbcore.runs.call_pages import LISTS, write_call_pages
 from fdbcore.runtime.executor import Executor, Workers, results_in_order
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.sensitivity import Sensitivity
-    from fdbcore.analysis.summary_types import ReplaySummary
 
 SUMMARY_SCHEMA: Final = "fdbcore.summary/2"
 WRITTEN: Final = (

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 from urllib.parse import urlencode
 
 from fdbcore.audio.decode import AudioFile
@@ -19,7 +19,8 @@ from fdbcore.errors import SettingsError, told_as
 from fdbcore.lines.line import line_at
 from fdbcore.protocols import CLEAN, Endpoint
 from fdbcore.protocols.suite import Suite
-from fdbcore.recording.run import is_planned
+from fdbcore.recording.meta import PlannedCase, PlannedClip
+from fdbcore.recording.run import Decisions, PlannedSuite, is_planned
 from fdbcore.registry import INSTRUCTED, endpoint, world, worlds
 from fdbcore.runs.tools import PlannedTools, opened_tools
 from fdbcore.runtime.address import query_of, split_query
@@ -29,9 +30,6 @@ from fdbcore.sources.clips import clips_in, why_unreadable
 from fdbcore.sources.names import file_name
 from fdbcore.types import Clip, Material, SideA, User
 from fdbcore.types.usage import Service
-
-if TYPE_CHECKING:
-    from fdbcore.recording.run_types import Decisions, PlannedCase, PlannedClip, PlannedSuite
 
 Item = TypeVar("Item")
 

@@ -9,7 +9,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from msgspec import to_builtins
@@ -43,6 +43,7 @@ from fdbcore.recording.files import (
 )
 from fdbcore.recording.labels import Label, given_labels, keep_labels
 from fdbcore.recording.left_out import heard_spans, kept_spans
+from fdbcore.recording.meta import KnownMeta, Settings
 from fdbcore.recording.others import is_ours
 from fdbcore.recording.places import located, with_places_from, write_with_places
 from fdbcore.recording.reader import Recording
@@ -58,12 +59,7 @@ from fdbcore.sources.recorded import held_by, settings_of
 from fdbcore.sources.sessions import SessionInput, session_inputs
 from fdbcore.sources.word_files import kept_words
 from fdbcore.types import FRAME_SAMPLES, SIDES, TurnSettings
-
-if TYPE_CHECKING:
-    from fdbcore.recording.meta_types import Settings
-    from fdbcore.recording.recorded_types import KnownMeta
-    from fdbcore.types.timing_types import TimingCertificate
-
+from fdbcore.types.timing import TimingCertificate
 
 _PARTS: Final = frozenset(
     {META, EVENTS, AUDIO, REPORT, "derived", ACTIVITY, TURNS, SCORES, QUANTITIES, HEALTH, MARKS, LABELS}

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fdbcore.analysis.score import read_quantities, read_scores, score, unscored
-from fdbcore.audio.decode import content_hash
+from fdbcore.audio.files import content_hash
 from fdbcore.errors import FdbError, InputError, RecordingError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import (
@@ -32,7 +32,7 @@ from fdbcore.recording.files import (
 from fdbcore.recording.labels import given_labels, keep_labels
 from fdbcore.recording.places import place_from, with_places_from
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.run import FAILED, LOG, SCORED, held_columns, standing
+from fdbcore.recording.run import FAILED, LOG, SCORED, ReplayedFile, Standing, held_columns, standing
 from fdbcore.recording.versions import installed_versions
 from fdbcore.runs.amend import is_kept, keep_log, lay_again
 from fdbcore.runs.replay import ReplaySettings as ReplaySettings
@@ -45,9 +45,6 @@ from fdbcore.sources.recorded import held_by, settings_of
 from fdbcore.sources.sessions import SessionInput
 from fdbcore.sources.word_files import kept_words
 from fdbcore.types import SIDES, TurnSettings, ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.recording.run_types import ReplayedFile, Standing
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 

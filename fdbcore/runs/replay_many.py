@@ -8,13 +8,23 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.clock import now_ns, utc_now
 from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.recording.files import part_of
-from fdbcore.recording.run import FAILED, WAITING, alone_in, is_run, read_corpus, write_corpus
+from fdbcore.recording.run import (
+    FAILED,
+    WAITING,
+    CorpusCall,
+    CorpusSettings,
+    ReplayedFile,
+    alone_in,
+    is_run,
+    read_corpus,
+    write_corpus,
+)
 from fdbcore.registry import vad as vad_of
 from fdbcore.runs.pages import WRITTEN, keep_others_in, write_results
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, replayed
@@ -24,11 +34,8 @@ from fdbcore.sources.calls import NamedInput, PlannedCall, named_calls
 from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.sources.left_out import asked_spans
 from fdbcore.sources.names import Oddities, real_path
+from fdbcore.sources.sessions import SessionInput
 from fdbcore.types import TurnSettings
-
-if TYPE_CHECKING:
-    from fdbcore.recording.run_types import CorpusCall, CorpusSettings, ReplayedFile
-    from fdbcore.sources.sessions import SessionInput
 
 SAVE_EVERY_S: Final = 10.0
 """How often corpus.json is written. A kill loses at most this much of it, but no finished recording."""

@@ -9,11 +9,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.clock import now_ns
 from fdbcore.errors import FdbError
 from fdbcore.protocols import CLEAN
+from fdbcore.recording.meta import KnownMeta, Outcome
 from fdbcore.runs.budget import Budget
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.held_here import CALLS_PER_PROCESS, CallsHere, HeldCalls, LiveCall
@@ -21,10 +22,6 @@ from fdbcore.runs.plan import Case, RunPlan, server
 from fdbcore.runtime.waits import Wait
 from fdbcore.session.converse import LiveSettings
 from fdbcore.types import TICKS_PER_S
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import KnownMeta
-    from fdbcore.recording.run_types import Outcome
 
 BACK_OFF_S: Final = (2.0, 15.0)
 """The pauses before a case is held for the second and for the third time."""

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,16 +21,13 @@ from fdbcore.endpoints.webrtc.mirror import Mirrored
 from fdbcore.errors import MissingExtraError, PartyError
 from fdbcore.measures.harness_delay import HarnessLegs
 from fdbcore.protocols import Endpoint
+from fdbcore.recording.meta import KnownMeta
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.session.loop import run
 from fdbcore.session.vad import EnergyVad
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, TICKS_PER_S, Pcm, TurnSettings
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import KnownMeta
-    from fdbcore.recording.run_types import TimingSelftest
-    from fdbcore.types.timing_types import LatenessSummary, MeasuredSide, TimingCertificate
+from fdbcore.types.timing import LatenessSummary, MeasuredSide, TimingCertificate, TimingSelftest
 
 SELFTEST_SCHEMA: Final = "fdbcore.selftest/1"
 CLICK_EVERY_TICKS: Final = 20

@@ -20,5 +20,6 @@ from .shape import unexpected as unexpected
 from .shape import unknown_fields as unknown_fields
 from .shape import without_empty as without_empty
 from .texts import utf8_text as utf8_text
+from .toml_values import shipped_toml as shipped_toml
 from .whole_files import read_whole as read_whole
 from .whole_files import whole_file as whole_file

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from fdbcore.types.timing_types import ClockJump, ProcessorUse
+    from fdbcore.types.timing import ClockJump, ProcessorUse
 
 _STAT = Path("/proc/stat")
 _SCHEDULER = Path("/proc/thread-self/schedstat")  # Linux: ns run, ns waited for a processor, times run

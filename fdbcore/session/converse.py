@@ -8,7 +8,7 @@ from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from fdbcore.clock import MonotonicClock, VirtualClock, machine_load, utc_now
 from fdbcore.errors import PartyError
@@ -16,6 +16,7 @@ from fdbcore.protocols import CallLine, Endpoint, Vad, World
 from fdbcore.recording.files import REFUSAL, settings_hash
 from fdbcore.recording.floods import FLOODS
 from fdbcore.recording.labels import Label, LabelKind, keep_labels
+from fdbcore.recording.meta import KnownMeta, Outcome, Parties, PlannedCase, SentTo, Settings
 from fdbcore.recording.places import with_places_from
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.versions import installed_versions
@@ -24,17 +25,12 @@ from fdbcore.runtime.address import is_local
 from fdbcore.runtime.machine import Processors, cause_of_missed_ticks
 from fdbcore.runtime.redaction import redacted
 from fdbcore.session.loop import run
+from fdbcore.session.tools import ToolDesk
 from fdbcore.session.vad import make_vads
 from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, CallEnd, Side, TurnEvent, TurnSettings
 from fdbcore.types.session_events import LOUD_DBFS
+from fdbcore.types.timing import MeasuredSide, TimingCertificate
 from fdbcore.types.usage import USAGE
-
-if TYPE_CHECKING:
-    from fdbcore.recording.meta_types import Settings
-    from fdbcore.recording.recorded_types import KnownMeta, Parties, SentTo
-    from fdbcore.recording.run_types import Outcome, PlannedCase
-    from fdbcore.session.tools import ToolDesk
-    from fdbcore.types.timing_types import MeasuredSide, TimingCertificate
 
 MAX_MISSED_SHARE: Final = 0.001
 MAX_MISSED_TICKS: Final = 3

@@ -11,16 +11,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile
 from fdbcore.errors import AudioError, InputError
 from fdbcore.recording.files import read_json
+from fdbcore.recording.meta import AnnotatedSpan, AnnotationKind
 from fdbcore.runtime.numbers import number_of
 from fdbcore.sources.names import is_fork
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import Annotation, AnnotationKind
 
 LONGEST_S: Final = 1e6
 """No recording is as long: twelve days."""
@@ -88,12 +86,12 @@ def labelled_span(given: object) -> tuple[float, float]:
     return start_s, end_s
 
 
-def annotations_in(folder: Path) -> list[Annotation]:
+def annotations_in(folder: Path) -> list[AnnotatedSpan]:
     """The labels in the folder of a sample of v1. InputError if they cannot be used."""
     return [note for kind in _KINDS if (file := folder / f"{kind}.json").is_file() for note in _noted(kind, file)]
 
 
-def _noted(kind: AnnotationKind, file: Path) -> Iterator[Annotation]:
+def _noted(kind: AnnotationKind, file: Path) -> Iterator[AnnotatedSpan]:
     notes = read_json(file)
     if not isinstance(notes, list) or not all(isinstance(note, dict) for note in notes):
         raise InputError(f"{file}: expected a list of labels, got something else")

@@ -18,21 +18,19 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import numpy as np
 
 from fdbcore._ext.pcm import to_mono
 from fdbcore.audio.decode import AUDIO_SUFFIXES, AudioFile, resampler_to_48k
+from fdbcore.audio.files import SourceFile
 from fdbcore.errors import AudioError, InputError
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.runtime.texts import text_of
 from fdbcore.runtime.whole_files import read_whole
 from fdbcore.sources.names import file_name, is_fork
 from fdbcore.types import Clip, Pcm, Problem
-
-if TYPE_CHECKING:
-    from fdbcore.audio.file_types import SourceFile
 
 Channel: TypeAlias = Literal["mean", "left", "right"]
 """Which channel of a stereo file to take. A mono file has only one, so this changes nothing there."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
-Place: TypeAlias = Literal["starts of B's turns", "ends of B's turns", "starts of A's turns", "ends of A's turns"]
+from fdbcore.recording.marks import Place
 
 SPEECH_FINAL: Final = "speech final"
 _EVENTS: Final[Mapping[str, Sequence[str]]] = {

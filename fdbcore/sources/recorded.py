@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.audio.decode import content_hash, state_of
+from fdbcore.audio.files import content_hash, state_of
 from fdbcore.audio.wav import HEADER_BYTES
 from fdbcore.errors import AudioError, RecordingError
 from fdbcore.recording.files import AUDIO

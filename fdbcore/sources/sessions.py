@@ -20,9 +20,9 @@ from fdbcore.recording.files import AUDIO, META
 from fdbcore.recording.form import damaged
 from fdbcore.recording.labels import Label
 from fdbcore.recording.left_out import LeftOut
+from fdbcore.recording.meta import AnnotatedSpan, Channel, SourceFiles, SourceSide
 from fdbcore.recording.places import located
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.recorded_types import Annotation, Channel, Source, SourceSide
 from fdbcore.sources.agent_logs import LogFile
 from fdbcore.sources.benchmark_folders import annotations_in, call_in, is_mono, place_and_name, words_beside
 from fdbcore.sources.label_set import SIDE_NAMES
@@ -98,7 +98,7 @@ class SessionInput:
             return in_ticks(self.leave_out, n_ticks)
         return [] if held is None else held.left_out
 
-    def annotations(self) -> list[Annotation]:
+    def annotations(self) -> list[AnnotatedSpan]:
         """Those in a folder of Full-Duplex-Bench v1. InputError if they cannot be read."""
         return annotations_in(self.a.parent) if self.words else []
 
@@ -176,7 +176,7 @@ def recorded_session(name: str, folder: Path) -> SessionInput:
 
     The links keep the sides and the offset with which they were replayed before.
     """
-    source: Source = {}
+    source: SourceFiles = {}
     if not (folder / AUDIO).is_file():
         with suppress(RecordingError):  # a broken meta.json is reported when the session is opened
             source = Recording(folder).meta.get("source") or {}
@@ -299,7 +299,7 @@ class SessionSource:
         """Whether a browser can play the file itself as the session, with the session's timing so far."""
         return len(self.files) == 1 and self._session.offset_ms == 0 and self.files[0].playable_in_browser
 
-    def describe(self) -> Source:
+    def describe(self) -> SourceFiles:
         """Files, sides and settings as JSON values. They are complete after the last block."""
         sides: dict[Side, SourceSide] = {
             name: {

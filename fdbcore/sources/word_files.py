@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
-from fdbcore.audio.decode import content_hash
+from fdbcore.audio.files import content_hash
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.protocols import UsesServers
 from fdbcore.recording.places import place_from

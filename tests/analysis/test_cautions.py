@@ -13,7 +13,7 @@ from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.groups import Unit, rescored
 from fdbcore.analysis.score import read_scores
 from fdbcore.analysis.statements import statements
-from fdbcore.analysis.summary_types import Summary
+from fdbcore.analysis.summaries import Summary
 from fdbcore.analysis.survey import Survey, survey
 from fdbcore.report.call.document import document
 from fdbcore.report.call.screen import run_screen

@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pytest
 from fakes.recordings import drawn_recording
 
-from fdbcore.analysis.comparison_types import GateResult
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.gate_file import Gate, Gates, parse, read_gates
 from fdbcore.analysis.gate_moments import worst
-from fdbcore.analysis.gates import decide, exit_code, rounded
+from fdbcore.analysis.gate_results import GateResult, rounded
+from fdbcore.analysis.gates import decide, exit_code
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values

@@ -14,11 +14,10 @@ import numpy.typing as npt
 import pytest
 from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 
-from fdbcore.analysis.comparison import compare
-from fdbcore.analysis.comparison_types import ComparedCalls, LongerMoments
+from fdbcore.analysis.comparison import ComparedCalls, compare
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.groups import CallGroup
-from fdbcore.analysis.longer_moments import longer_moments
+from fdbcore.analysis.longer_moments import LongerMoments, longer_moments
 from fdbcore.analysis.matching import Matched, match
 from fdbcore.measures.measure import MomentKind
 from fdbcore.measures.moments import Moment

@@ -14,9 +14,9 @@ from helpers.voices import DIALOGUE, voices, write
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.groups import CallGroup, Unit, groups, rescored
-from fdbcore.analysis.score import quantities, summarise
+from fdbcore.analysis.score import quantities
 from fdbcore.analysis.sensitivity import ALONE, MIN_SILENCES_MS, activity_by, reread, sensitivity, variant, variants
-from fdbcore.analysis.summary_types import Summary
+from fdbcore.analysis.summaries import Summary, summarise
 from fdbcore.measures.catalogue import headlines
 from fdbcore.measures.quantities import Share
 from fdbcore.recording.files import ACTIVITY

@@ -22,8 +22,8 @@ from fdbcore.analysis.groups import (
     units_text,
 )
 from fdbcore.analysis.matching import are_few, group_differences, match, match_every_two, match_groups
-from fdbcore.analysis.score import pool, summarise
 from fdbcore.analysis.statements import statements
+from fdbcore.analysis.summaries import pool, summarise
 from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.recording.files import ACTIVITY, TURNS

@@ -18,8 +18,7 @@ from helpers.commands import scored
 from helpers.planted import Planted, planted_run
 from helpers.voices import voices, write
 
-from fdbcore.analysis.comparison import compare
-from fdbcore.analysis.comparison_types import Comparison
+from fdbcore.analysis.comparison import RunComparison, compare
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.kept import Kept
 from fdbcore.cli.main import main
@@ -235,7 +234,7 @@ def test_the_page_says_first_what_became_of_each_measure(planted: Planned) -> No
     found = document(planted.few, "--baseline", planted.old)
     first, *others = found["comparisons"][0]["measures"]
     first |= {"value": None, "interval": None, "p": None, "p_holm": None, "detectable": None, "reason": "no items"}
-    html = page(Kept(cast("Comparison", found | {"made": "2026-11-23"})), Run(planted.few))
+    html = page(Kept(cast("RunComparison", found | {"made": "2026-11-23"})), Run(planted.few))
     told = re.findall(r"<code>(\w+)</code></span></th><td data-label=\"verdict\"><span[^>]*>([^<]+)<", html)
     assert told[0] == (first["measure"], "no items")
     assert told[1:] == [

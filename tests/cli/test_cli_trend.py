@@ -13,7 +13,7 @@ from helpers.made_runs import Manner, drawn_calls, made_run
 from helpers.schema import validator
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.score import summarise
+from fdbcore.analysis.summaries import summarise
 from fdbcore.cli.main import main
 from fdbcore.types import TurnSettings
 

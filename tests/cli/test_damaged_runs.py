@@ -32,8 +32,8 @@ from fdbcore.recording.files import (
     write_beside,
 )
 from fdbcore.recording.labels import Label, keep_labels
+from fdbcore.recording.meta import Outcome
 from fdbcore.recording.run import CORPUS
-from fdbcore.recording.run_types import Outcome
 from fdbcore.recording.words import Transcript, keep_transcript
 from fdbcore.runs.amend import keep_log
 from fdbcore.runs.folder import RunFolder

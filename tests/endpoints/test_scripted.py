@@ -24,7 +24,7 @@ from fdbcore.endpoints.examiner.scripted import ScriptedEndpoint
 from fdbcore.errors import InputError, MissingExtraError, SettingsError
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.protocols import Endpoint, Vad
-from fdbcore.recording.meta_types import Settings
+from fdbcore.recording.meta import Settings
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.registry import endpoint, speaker, transcriber
@@ -231,7 +231,7 @@ def test_no_script_hangs_or_talks_over_itself(
         ("", r"expected one \[\[line\]\] or more, got none"),
         ("line = []", r"expected one \[\[line\]\] or more, got none"),
         ("line = 3", r"expected one \[\[line\]\] or more, got 3"),
-        ("[[line]\n", r"expected TOML, got: .*line 1"),
+        ("[[line]\n", r"expected TOML: .*line 1"),
         ("level_dbov = -26\n[[line]]\nat_s = 1", r"line 1: expected one of say, clip and call, got none"),
         (
             lines("at_s = 1") + '[[line]]\nsay = "a"\nclip = "beep.wav"\nat_s = 1',
@@ -299,7 +299,7 @@ def test_a_wrong_script_is_one_clear_line(tmp_path: Path, text: str, message: st
 
 def test_a_script_that_is_not_text_or_not_there(tmp_path: Path) -> None:
     (tmp_path / "party.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(SettingsError, match="expected TOML, got"):
+    with pytest.raises(SettingsError, match="expected TOML: "):
         read_script(tmp_path / "party.toml")
     for name in ("", "nobody", str(tmp_path), str(tmp_path / "none.toml")):
         with pytest.raises(SettingsError, match=r"expected a script \(FILE.toml, or one of caller, clerk\)"):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from fdbcore._ext.pacer import MAX_LATE_TICKS, ClockWatch, LatenessHistogram, Pacer
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.types.timing_types import Priority, TickLateness
+from fdbcore.types.timing import Priority, TickLateness
 
 PERIOD_NS = 10_000_000
 NS_PER_S = 1_000_000_000

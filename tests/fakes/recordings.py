@@ -15,7 +15,7 @@ from helpers.drawn import Activity, activity
 
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import HEALTH, HEALTH_SCHEMA, settings_hash, write_json
-from fdbcore.recording.recorded_types import SideFigures
+from fdbcore.recording.health import SideFigures
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.session.silero_model import VERSION
 from fdbcore.session.turns import detect_turns

@@ -13,7 +13,7 @@ from helpers.schema import validator
 
 from fdbcore.measures.health.examine import HealthProbe, examine
 from fdbcore.protocols import Vad
-from fdbcore.recording.recorded_types import Health, HealthFinding
+from fdbcore.recording.health import Health, HealthFinding
 from fdbcore.session.vad import EnergyVad
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Side
 

@@ -23,8 +23,7 @@ from fdbcore.recording.files import (
     settings_hash,
     write_json,
 )
-from fdbcore.recording.run import DONE, write_corpus
-from fdbcore.recording.run_types import CorpusCall
+from fdbcore.recording.run import DONE, CorpusCall, write_corpus
 from fdbcore.recording.versions import installed_versions
 from fdbcore.registry import VADS, vad
 from fdbcore.session.turns import detect_turns

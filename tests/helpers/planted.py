@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.analysis.score import QUANTITIES_SCHEMA, SCORES_SCHEMA, summarise
+from fdbcore.analysis.score import QUANTITIES_SCHEMA, SCORES_SCHEMA
+from fdbcore.analysis.summaries import summarise
 from fdbcore.clock import utc_now
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.dialogue import Dialogue
@@ -27,8 +28,7 @@ from fdbcore.recording.files import (
     TURNS_SCHEMA,
     settings_hash,
 )
-from fdbcore.recording.run import DONE, write_corpus
-from fdbcore.recording.run_types import CorpusCall, ReplayedFile
+from fdbcore.recording.run import DONE, CorpusCall, ReplayedFile, write_corpus
 from fdbcore.recording.versions import installed_versions
 from fdbcore.session.turns import detect_turns
 from fdbcore.session.vad import EnergyVad

@@ -17,7 +17,7 @@ from fdbcore.clock import VirtualClock
 from fdbcore.errors import SettingsError
 from fdbcore.lines.line import line_at
 from fdbcore.recording.files import AUDIO
-from fdbcore.recording.recorded_types import KnownMeta
+from fdbcore.recording.meta import KnownMeta
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.session.loop import run
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm, TurnSettings

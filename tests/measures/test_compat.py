@@ -17,9 +17,9 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_json
 from fdbcore.recording.labels import Label
 from fdbcore.recording.left_out import LeftOut
-from fdbcore.recording.recorded_types import Annotation
+from fdbcore.recording.meta import AnnotatedSpan
 
-TURN_TAKING: list[Annotation] = [{"kind": "turn_taking", "start_s": 2.0, "end_s": 2.4}]
+TURN_TAKING: list[AnnotatedSpan] = [{"kind": "turn_taking", "start_s": 2.0, "end_s": 2.4}]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_response_begins_after_the_end_and_not_with_it() -> None:
 
 
 def test_takeover_after_an_interruption_counts_from_its_end() -> None:
-    interrupted: list[Annotation] = [{"kind": "interrupt", "start_s": 2.0, "end_s": 3.0}]
+    interrupted: list[AnnotatedSpan] = [{"kind": "interrupt", "start_s": 2.0, "end_s": 3.0}]
     words = [(0.5, 1.0), (1.0, 2.2), (4.0, 4.5), (4.6, 5.5)]
     measures = takeover(words, interrupted)
     assert measures == {

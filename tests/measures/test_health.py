@@ -25,7 +25,7 @@ from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.doctor import doctor
 from fdbcore.measures.health.examine import HealthProbe, examine
 from fdbcore.models.tts.espeak import Voice, synthesise
-from fdbcore.recording.recorded_types import Health
+from fdbcore.recording.health import Health
 from fdbcore.report.call.screen import screen
 from fdbcore.runs.replay import replay
 from fdbcore.session.turns import detect_turns

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers.drawn import dialogue
 
-from fdbcore.analysis.score import summarise
+from fdbcore.analysis.summaries import summarise
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.labelled import labelled_quantities

@@ -10,7 +10,7 @@ from helpers.drawn import dialogue
 from helpers.logged import Exchange, exchanges, log_of
 
 from fdbcore.errors import InputError
-from fdbcore.measures.log_clock import find_clock
+from fdbcore.measures.log_clock import find_clock, in_log, on_timeline
 from fdbcore.sources.agent_logs import Mark
 
 TRANSPORT_S = 0.05
@@ -42,7 +42,7 @@ def test_names_that_agree_place_the_log_of_a_short_call() -> None:
         marks, talk = log_of(rng, found), dialogue(drawing)
         clock = find_clock(marks, talk)
         assert (clock.anchor, clock.place, clock.matched) == ("audio_out", "starts of B's turns", 5)
-        assert list(clock.also) == ["playback_finished"]
+        assert clock.also == ["playback_finished"]
         assert abs(clock.offset_s + 1000 - TRANSPORT_S) < 0.03
         assert clock.low_s is not None
         assert clock.high_s is not None
@@ -93,9 +93,9 @@ def test_drift_over_a_long_call_is_found(ppm: float) -> None:
     assert clock.drift_ppm == pytest.approx(ppm, abs=6)
     assert clock.offset_s == pytest.approx(-1000 + TRANSPORT_S, abs=0.02)
     mark = Mark(1234.5, "x")
-    assert clock.in_log(clock.on_timeline(mark)) == pytest.approx(mark)
+    assert in_log(clock, on_timeline(clock, mark)) == pytest.approx(mark)
     last = log_of(rng, found[-1:], drift_ppm=ppm, jitter_s=0)
-    (heard,) = (clock.on_timeline(mark).time_s for mark in last if mark.name == "audio_out")
+    (heard,) = (on_timeline(clock, mark).time_s for mark in last if mark.name == "audio_out")
     assert heard == pytest.approx(found[-1].onset_s, abs=0.02)
 
 

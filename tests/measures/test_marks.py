@@ -17,7 +17,7 @@ from helpers.voices import voices, write
 from fdbcore.analysis.stages import answer_row, split, stage_table
 from fdbcore.cli.main import main
 from fdbcore.measures.agent_log import laid
-from fdbcore.measures.log_clock import LogClock, find_clock
+from fdbcore.measures.log_clock import find_clock, given_clock
 from fdbcore.recording.files import MARKS, REPORT, read_json
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.agent_logs import Mark
@@ -35,7 +35,7 @@ EVENTS = {
     "first audio": "tts first audio",
     "playback": "audio_out",
 }
-EXACT = LogClock(-1000.0)
+EXACT = given_clock(-1000.0)
 
 
 def command(*arguments: object) -> Result:
@@ -101,8 +101,8 @@ def test_an_event_that_few_answers_have_is_shown_only_if_it_is_known() -> None:
 def test_negative_medians_are_said_in_words() -> None:
     drawing, found = exchanges(np.random.default_rng(7))
     marks = log_of(np.random.default_rng(8), found, jitter_s=0)
-    early = stage_table([laid(marks, dialogue(drawing), LogClock(-1000.3))])
-    late = stage_table([laid(marks, dialogue(drawing), LogClock(-1000 + 0.1))])
+    early = stage_table([laid(marks, dialogue(drawing), given_clock(-1000.3))])
+    late = stage_table([laid(marks, dialogue(drawing), given_clock(-1000 + 0.1))])
     assert early is not None
     assert late is not None
     assert early.cautions == [
@@ -135,7 +135,7 @@ def test_stages_of_one_tick_stand_in_the_order_of_an_answer() -> None:
     drawing, found = exchanges(np.random.default_rng(12))
     names = ("speech final", "transcribed", "first token", "first audio")
     marks = [Mark(each.onset_s - 0.01, name) for each in found for name in names]
-    table = stage_table([laid(marks, dialogue(drawing), LogClock(0.0))])
+    table = stage_table([laid(marks, dialogue(drawing), given_clock(0.0))])
     assert table is not None
     assert tuple(table.events) == names
     assert [text.split(":")[0] for text in table.cautions] == [

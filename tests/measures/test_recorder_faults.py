@@ -110,7 +110,7 @@ def test_answers_that_come_later_and_later_are_told(later_s: float, b_times: flo
         for side, start_s in zip("AB", starts_s, strict=True):
             speaking[side][round(100 * start_s) : round(100 * start_s) + 300] = True
         at_s = starts_s[1] / b_times + 3 + 1
-    told = [each.text for each in later_and_later({"A": speaking["A"], "B": speaking["B"]})]
+    told = [each["text"] for each in later_and_later({"A": speaking["A"], "B": speaking["B"]})]
     assert told == ([expected] if expected else [])
 
 
@@ -173,10 +173,10 @@ def test_a_recorder_that_leaves_silence_out_is_told(waits_s: float | None, told:
         speech["A"].append(spoken if side == "A" else np.zeros(len(spoken), np.bool_))
         speech["B"].append(spoken if side == "B" else np.zeros(len(spoken), np.bool_))
     findings = list(cut_short({side: np.concatenate(speech[side]) for side in SIDES}))
-    assert [finding.id for finding in findings] == (["silence_left_out"] if told else [])
+    assert [finding["id"] for finding in findings] == (["silence_left_out"] if told else [])
     if waits_s is not None:
-        assert findings[0].figures["silence_ms"] == pytest.approx(1000 * waits_s, abs=30)
-        assert findings[0].severity == "warn"
+        assert findings[0]["figures"]["silence_ms"] == pytest.approx(1000 * waits_s, abs=30)
+        assert findings[0]["severity"] == "warn"
 
 
 def test_an_echo_whose_lag_moves_fast_and_far_is_told() -> None:

@@ -20,7 +20,7 @@ from scipy.signal import fftconvolve
 from fdbcore.audio.wav import WavWriter
 from fdbcore.cli.doctor import doctor
 from fdbcore.measures.health.examine import HealthProbe, examine
-from fdbcore.recording.recorded_types import HealthFinding
+from fdbcore.recording.health import HealthFinding
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES
 
 Wave: TypeAlias = npt.NDArray[np.float64]

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from oracles.word_errors import word_error_rate
 
-from fdbcore.audio.decode import content_hash
+from fdbcore.audio.files import content_hash
 from fdbcore.audio.speech import without_edges
 from fdbcore.audio.wav import wav_bytes
 from fdbcore.errors import InputError, MissingExtraError, RefusalError, SettingsError

@@ -25,7 +25,7 @@ from fdbcore.cli.main import main
 from fdbcore.clock import VirtualClock
 from fdbcore.errors import PartyError, RecordingError
 from fdbcore.recording.files import AUDIO, EVENTS, META
-from fdbcore.recording.meta_types import Settings
+from fdbcore.recording.meta import Settings
 from fdbcore.recording.reader import Recording, folders_in
 from fdbcore.recording.spool import BUFFER_S
 from fdbcore.recording.writer import RecordingWriter

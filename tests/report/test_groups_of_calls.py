@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.score import summarise
+from fdbcore.analysis.summaries import summarise
 from fdbcore.cli.main import main
 from fdbcore.report.format import amount, limits, p_value
 from fdbcore.report.svg.charts import TrendPoint, trend

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from helpers.acts_document import make_document
 from helpers.schema import validator
 from jsonschema import ValidationError
+from msgspec import to_builtins
 from msgspec.structs import replace as changed
 
 from fdbcore.cli.main import main
@@ -91,7 +92,7 @@ def shown(card: Scorecard = CARD) -> str:
 
 
 def test_the_json_keeps_to_its_schema_and_has_every_figure() -> None:
-    found = json.loads(json.dumps(document(CARD, "plain"), allow_nan=False))
+    found = json.loads(json.dumps(to_builtins(document(CARD, "plain")), allow_nan=False))
     VALIDATOR.validate(found)
     rows = {(one["condition"], one["system"], one["subset"], one["measure"]): one for one in found["rows"]}
     assert len(rows) == len(found["rows"]) == 6
@@ -113,7 +114,7 @@ def test_the_json_keeps_to_its_schema_and_has_every_figure() -> None:
 
 def test_the_dialogue_acts_keep_to_it(tmp_path: Path) -> None:
     acts = suite("dialogue-acts")
-    VALIDATOR.validate(json.loads(json.dumps(document(acts.card(make_document(n=5)), acts.name))))
+    VALIDATOR.validate(to_builtins(document(acts.card(make_document(n=5)), acts.name)))
     command = ["score", "--suite", "dialogue-acts", "--published", "--quiet", "--out", str(tmp_path / "out")]
     assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
     written = json.loads((tmp_path / "out" / "scorecard.json").read_text(encoding="utf-8"))
@@ -185,7 +186,7 @@ def test_the_n_of_a_figure_stands_with_it_where_it_is_not_that_of_its_row() -> N
     assert "n 20<" not in html
     (found,) = csv.DictReader(StringIO(rows_csv(card)))
     assert (found["n"], found["late_n"], found["lost_n"], found["tasks_n"]) == ("20", "20", "8", "")
-    of = {one["measure"]: one["n"] for one in document(card, "plain")["rows"]}
+    of = {one.measure: one.n for one in document(card, "plain").rows}
     assert of == {"late": 20, "lost": 8}
 
 

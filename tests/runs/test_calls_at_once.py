@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 import fdbcore
 from fdbcore.cli.calls_at_once import measure_calls_at_once
@@ -27,16 +28,14 @@ from fdbcore.runs.calls_at_once import (
 )
 from fdbcore.runtime.executor import Workers
 from fdbcore.types import TICKS_PER_S
-
-if TYPE_CHECKING:
-    from fdbcore.types.timing_types import CallsAtOnce, HeldAtOnce
+from fdbcore.types.timing import CallsAtOnce, HeldAtOnce
 
 CLIP = Path(__file__).parents[2] / "benchmarks" / "sample" / "sample.flac"
 
 
 def held_by_a_machine_for(most: int, calls: int) -> HeldAtOnce:
     missed = 0 if calls <= most else 10 * calls
-    return {"calls": calls, "ticks": 1_000 * calls, "late": missed, "missed": missed, "wire_p99_ms": 1.0}
+    return HeldAtOnce(calls, 1_000 * calls, missed, missed, 1.0)
 
 
 def of_a_machine_that_holds(most: int) -> CallsAtOnce:
@@ -47,22 +46,22 @@ def of_a_machine_that_holds(most: int) -> CallsAtOnce:
 @pytest.mark.parametrize("most", [1, 2, 3, 7, 8, 16, 19, 40, 200])
 def test_the_search_comes_near_to_what_the_machine_holds(most: int) -> None:
     found = of_a_machine_that_holds(most)
-    assert found["most"] <= most
-    assert found["most"] >= most - max(1, most / 16)
-    assert 0.8 * found["most"] - 1 <= found["calls"] <= max(1, 0.85 * found["most"])
-    assert len(found["probes"]) <= 14
+    assert found.most <= most
+    assert found.most >= most - max(1, most / 16)
+    assert 0.8 * found.most - 1 <= found.calls <= max(1, 0.85 * found.most)
+    assert len(found.probes) <= 14
 
 
 def test_a_machine_that_holds_none_is_told_to_hold_one_and_that_none_went_well() -> None:
     found = of_a_machine_that_holds(0)
-    assert (found["calls"], found["most"]) == (1, 0)
+    assert (found.calls, found.most) == (1, 0)
 
 
 def test_few_late_ticks_are_borne_and_many_are_not() -> None:
-    held: HeldAtOnce = {"calls": 4, "ticks": 4_000, "late": 40, "missed": 4, "wire_p99_ms": 5.0}
+    held = HeldAtOnce(4, 4_000, late=40, missed=4, wire_p99_ms=5.0)
     assert keeps_time(held)
-    assert not keeps_time({**held, "late": 41})
-    assert not keeps_time({**held, "missed": 5})
+    assert not keeps_time(replace(held, late=41))
+    assert not keeps_time(replace(held, missed=5))
 
 
 @pytest.fixture
@@ -84,7 +83,7 @@ def test_a_log_has_each_probe_as_soon_as_it_is_over(
     monkeypatch.setattr(measured, "hold_at_once", hold)
     found = measure_calls_at_once(quiet)
     logged = [*logged[1:], capfd.readouterr().err]
-    told = [f"{held['calls']} calls: {held['missed']} of " for held in found["probes"]]
+    told = [f"{held.calls} calls: {held.missed} of " for held in found.probes]
     assert [line.startswith(each) for line, each in zip(logged, told, strict=True)] == [not quiet] * len(told)
 
 
@@ -102,7 +101,7 @@ def test_jobs_auto_takes_what_was_measured_on_this_machine_alone(tmp_path: Path,
     assert "--jobs auto: expected this machine to be measured: fdbcore doctor --calls" in told
     found = of_a_machine_that_holds(8)
     keep(found)
-    assert known_calls_at_once() == found["calls"] == 6
+    assert known_calls_at_once() == found.calls == 6
     _, automatic = dry_run(tmp_path, "--jobs", "auto")
     assert json.loads(automatic) == json.loads(dry_run(tmp_path, "--jobs", "6")[1])
     assert json.loads(automatic) != json.loads(dry_run(tmp_path, "--jobs", "1")[1])
@@ -137,9 +136,9 @@ def test_a_mirror_has_no_settings_and_murmurs() -> None:
 @pytest.mark.live
 def test_calls_are_held_at_once() -> None:
     held = hold_at_once(2, seconds=1.0)
-    assert held["calls"] == 2
-    assert held["ticks"] == 2 * TICKS_PER_S
-    assert held["wire_p99_ms"] > 0
+    assert held.calls == 2
+    assert held.ticks == 2 * TICKS_PER_S
+    assert held.wire_p99_ms > 0
 
 
 @pytest.mark.parametrize("jobs", ["many", "2", None, 0, -3, 1.5, True])

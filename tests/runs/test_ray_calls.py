@@ -12,19 +12,18 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from fakes.run_parties import install
 from helpers.ray_nodes import RayNodes, ray_nodes
 from helpers.voices import voices, write
+from msgspec.structs import replace
 
 from fdbcore.recording.files import META
 from fdbcore.runs.calls_at_once import calls_at_once, keep
 from fdbcore.runs.ray_cluster import RayCluster
-
-if TYPE_CHECKING:
-    from fdbcore.types.timing_types import HeldAtOnce
+from fdbcore.types.timing import HeldAtOnce
 
 pytestmark = [
     pytest.mark.slow,
@@ -38,13 +37,13 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayNodes]:
     """Nodes of which is known that each holds two calls on time."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        keep({**calls_at_once(hold=keeps_time_with_two), "calls": 2})
+        keep(replace(calls_at_once(hold=keeps_time_with_two), calls=2))
         with ray_nodes() as started:
             yield started
 
 
 def keeps_time_with_two(calls: int) -> HeldAtOnce:
-    return {"calls": calls, "ticks": 100, "late": 0, "missed": 0 if calls <= 2 else 100, "wire_p99_ms": 0.0}
+    return HeldAtOnce(calls, 100, 0, 0 if calls <= 2 else 100, 0.0)
 
 
 @pytest.fixture(scope="module")

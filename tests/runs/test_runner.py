@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.summary_types import RunSummary
+from fdbcore.analysis.systems import RunSummary
 from fdbcore.errors import FdbError, PartyError, RecordingError, SettingsError
 from fdbcore.recording.files import EVENTS, META
+from fdbcore.recording.meta import RecordingMeta
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.recorded_types import RecordingMeta
 from fdbcore.recording.run import LOG, RUN
 from fdbcore.registry import endpoint
 from fdbcore.runs.folder import RunFolder

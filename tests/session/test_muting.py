@@ -27,8 +27,8 @@ from fdbcore.measures.reading import Reading
 from fdbcore.measures.timing import timing_quantities
 from fdbcore.protocols import Clock
 from fdbcore.recording.files import ACTIVITY, AUDIO, EVENTS, TURNS
+from fdbcore.recording.meta import KnownMeta
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.recorded_types import KnownMeta
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.session.loop import run

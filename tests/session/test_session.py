@@ -14,8 +14,8 @@ from fdbcore.clock import MonotonicClock, VirtualClock
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import Clock, Clocking, Endpoint
 from fdbcore.recording.files import ACTIVITY, AUDIO, EVENTS, TURNS
+from fdbcore.recording.meta import KnownMeta
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.recorded_types import KnownMeta
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.session.loop import run

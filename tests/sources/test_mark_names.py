@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fdbcore.sources.mark_names import Place, event_of, events_of, place_of
+from fdbcore.recording.marks import Place
+from fdbcore.sources.mark_names import event_of, events_of, place_of
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from fdbcore.errors import SettingsError
 from fdbcore.runtime.address import Setting, text_of, typed_values
-from fdbcore.runtime.toml_values import toml_values
-from fdbcore.runtime.whole_files import read_whole
+from fdbcore.runtime.toml_values import read_toml
 from fdbcore.types import TICK_MS
 
 SETTINGS: Final = (
@@ -74,15 +73,10 @@ def read_settings(name: str, given: Mapping[str, Any]) -> CascadeSettings:
     packaged = Path(__file__).parent / "data"
     path = packaged / f"{name}.toml" if name in _names(packaged) else Path(name)
     expected = f"cascaded: expected FILE.toml, or one of {', '.join(_names(packaged))}"
-    if not name or path.is_dir():
-        raise SettingsError(f"{expected}, got {f'the folder {name!r}' if name else 'no name'}")
-    try:
-        values = toml_values(read_whole(path).decode())
-    except FileNotFoundError:
-        raise SettingsError(f"{expected}, found none at {name!r}") from None
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{path}: expected settings as TOML, got: {error}") from None
-    found = typed_values(str(path), {**values, **given}, SETTINGS)
+    if not name or path.is_dir() or not path.exists():
+        got = "no name" if not name else f"the folder {name!r}" if path.is_dir() else f"none at {name!r}"
+        raise SettingsError(f"{expected}, got {got}")
+    found = typed_values(str(path), {**read_toml(path).values, **given}, SETTINGS)
     for needed in ("asr", "llm", "tts"):
         if not found[needed]:
             raise SettingsError(f"{path}: expected {needed}, the address of one; found none")

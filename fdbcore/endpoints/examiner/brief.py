@@ -59,9 +59,8 @@ class Brief(Struct, frozen=True, forbid_unknown_fields=True, tag_field="schema",
 def read_brief(path: Path) -> Brief:
     """The brief in a file. SettingsError in one line if there is none."""
     try:
-        brief: Brief = converted(parsed_json(text_of(path)), Brief)
+        return converted(parsed_json(text_of(path)), Brief)
     except SettingsError:  # it is a ValueError, too
         raise
     except (ValueError, ValidationError) as error:
         raise SettingsError(f"{path}: expected a brief of schema {BRIEF_SCHEMA}, got: {error}") from error
-    return brief

@@ -63,8 +63,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.models.tts.espeak import VOICE
 from fdbcore.runtime.address import Setting, typed_values
 from fdbcore.runtime.json_values import refers_to_nothing
-from fdbcore.runtime.toml_values import toml_values
-from fdbcore.runtime.whole_files import read_whole
+from fdbcore.runtime.toml_values import read_toml
 
 Cue: TypeAlias = Literal["at", "other_end", "other_start", "own_end", "result"]
 
@@ -132,13 +131,7 @@ class Script:
 
 def read_script(path: Path) -> Script:
     """The script in a file. SettingsError in one line: the file, the place in it, what was expected and found."""
-    try:
-        content = read_whole(path)
-        values = toml_values(content.decode())
-    except OSError as error:
-        raise SettingsError(f"{path}: expected a script, got: {error.strerror}") from error
-    except ValueError as error:  # not UTF-8, or not TOML; the message names the line
-        raise SettingsError(f"{path}: expected TOML, got: {error}") from error
+    values, content = read_toml(path)
     lines = values.pop("line", None)
     if not isinstance(lines, list) or not lines or not all(isinstance(line, dict) for line in lines):
         raise SettingsError(f"{path}: expected one [[line]] or more, got {repr(lines) if lines else 'none'}")

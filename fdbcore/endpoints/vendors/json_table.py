@@ -27,8 +27,7 @@ from fdbcore.errors import SettingsError, nearest
 from fdbcore.models.account import SETTINGS as ACCOUNT_SETTINGS
 from fdbcore.runtime.address import Setting, typed_values
 from fdbcore.runtime.json_values import json_value
-from fdbcore.runtime.toml_values import toml_values
-from fdbcore.runtime.whole_files import read_whole
+from fdbcore.runtime.toml_values import read_toml
 
 KEY: Final = "key"
 """The placeholder of the key, in headers alone."""
@@ -109,12 +108,7 @@ class Table:
 
 def read_table(path: Path) -> Table:
     """The table in a file. SettingsError if there is none, or if something in it is wrong or missing."""
-    try:
-        data = read_whole(path)
-        values = toml_values(data.decode())
-    except (OSError, ValueError) as error:
-        told = "found none" if isinstance(error, FileNotFoundError) else f"got: {error}"
-        raise SettingsError(f"{path}: expected a table as TOML, {told}") from None
+    values, data = read_toml(path)
     known = [*(key.name for key in TOP), *_PARTS, "on"]
     for name in values.keys() - set(known):
         raise SettingsError(f"{path}: expected {', '.join(known)}, got {name!r}{nearest(name, known)}")

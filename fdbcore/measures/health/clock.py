@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.health.echo import FAR_REACH_TICKS, HeardEcho, all_in
-from fdbcore.measures.health.finding import Bools, HealthFinding, near, runs
+from fdbcore.measures.health.finding import Bools, health_finding, near, runs
 from fdbcore.measures.health.hearing import SideAudio
+from fdbcore.recording.health import HealthFinding
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span, clock_text, other_side
 
 FARTHEST_TICKS: Final = 8 * TICKS_PER_S
@@ -95,7 +96,7 @@ def _out_of_step(fits: Sequence[Fit], gain: float, place: str) -> HealthFinding:
         "If the sides are not on one clock, or exchanged in a short call, every latency, overlap and interruption is "
         "wrong; a system that cuts people off, or is cut off, sounds the same."
     )
-    return HealthFinding("out_of_step", None, "warn", text, means, _figures(fits, gain))
+    return health_finding("out_of_step", None, "warn", text, means, _figures(fits, gain))
 
 
 def _surely_out_of_step(
@@ -110,7 +111,7 @@ def _surely_out_of_step(
     if len(fits) == 1:
         figures["offset_ms"] = -round(late_ticks * TICK_MS)
         means += f" --offset-ms {figures['offset_ms']:.0f} corrects it."
-    return HealthFinding("out_of_step", None, "bad", text, means, figures)
+    return health_finding("out_of_step", None, "bad", text, means, figures)
 
 
 def _figures(fits: Sequence[Fit], gain: float) -> dict[str, float]:
@@ -301,7 +302,7 @@ def pauses(sides: Mapping[Side, SideAudio], speech: Mapping[Side, Bools]) -> Ite
         )
         text = f"recording paused, {places}: the background of both sides is missing there"
         means = "What was said there is not known: these spans are left out of every figure, as --from and --to would."
-        yield HealthFinding("paused", None, "warn", text, means, {"seconds": paused_ticks / TICKS_PER_S}, spans)
+        yield health_finding("paused", None, "warn", text, means, {"seconds": paused_ticks / TICKS_PER_S}, spans)
 
 
 def _all_end_at(spans: Sequence[Span], begins: Sequence[int]) -> bool:

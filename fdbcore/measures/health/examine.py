@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from fdbcore.measures.health import clock, echo, levels, repeated, sides, silences, surroundings, tones, trend, voices
 from fdbcore.measures.health.figures import figures as side_figures
-from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, HealthFinding, in_session, runs
+from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, in_session, runs
 from fdbcore.measures.health.hearing import HealthProbe, SideAudio
 from fdbcore.measures.health.limits import limits_of
 from fdbcore.measures.health.lines import without_lines
 from fdbcore.recording.files import AUDIO, HEALTH, HEALTH_SCHEMA, write_json
-from fdbcore.recording.left_out import NO_END, heard_spans, kept_spans, kept_ticks, left_out_of
+from fdbcore.recording.health import Health, HealthFinding
+from fdbcore.recording.left_out import NO_END, heard_spans, kept_spans, kept_ticks
+from fdbcore.recording.meta import left_out_of
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.sessions import SessionInput
 from fdbcore.types import SIDES, TICKS_PER_S, Side, Span
 
 __all__ = ["HealthProbe", "examine", "keep_health", "listen_again"]
 
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import Health
 
 UNKNOWN_VADS: Final[Mapping[Side, str]] = {}
 HOLD_BOTH: Final = ("same_channels", "mixed")
@@ -63,31 +62,31 @@ def examine(
     figures = {side: side_figures(unpadded[side], speech[side]) for side in SIDES}
     for side in SIDES:
         figures[side]["pitch_hz"] = voices.pitch_hz(spoken[side])
-    not_its_own = {finding.side for finding in findings if finding.id != "out_of_step"}
+    not_its_own = {finding["side"] for finding in findings if finding["id"] != "out_of_step"}
     for side in SIDES:
         heard_by = unpadded[side], speech[side]
         limits = limits_of(vads.get(side, ""))
-        is_explained = bool(not_its_own & {side, None}) or any(finding.id == "music" for finding in of_tones[side])
+        is_explained = bool(not_its_own & {side, None}) or any(finding["id"] == "music" for finding in of_tones[side])
         of_side = [
             *levels.checks(side, *heard_by, tonal[side][: unpadded[side].n_ticks], figures[side], limits),
             *surroundings.checks(side, *heard_by, figures[side], is_explained, limits),
             *of_tones[side],
         ]
-        findings += [replace(finding, text=f"{side} {finding.text}") for finding in of_side]
+        findings += [{**finding, "text": f"{side} {finding['text']}"} for finding in of_side]
     if not live:
-        has_two_voices = not any(finding.id in HOLD_BOTH for finding in findings)
+        has_two_voices = not any(finding["id"] in HOLD_BOTH for finding in findings)
         findings += [*sides.exchanged(unpadded, speech), *sides.half_duplex(unpadded, speech)]
         findings += clock.pauses(unpadded, speech)
         findings += repeated.recorded_twice(repeats)
         findings += voices.checks(spoken) if has_two_voices else ()
-    findings = [replace(finding, spans=in_session(finding.spans, kept)) for finding in findings]
-    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)
-    worst = findings[0].severity if findings else "note"
+    findings = [{**finding, "spans": in_session(finding["spans"], kept)} for finding in findings]
+    findings.sort(key=lambda finding: SEVERITIES.index(finding["severity"]), reverse=True)
+    worst = findings[0]["severity"] if findings else "note"
     return {
         "schema": HEALTH_SCHEMA,
         "verdict": "ok" if worst == "note" else worst,
         "sides": {"A": figures["A"], "B": figures["B"]},
-        "findings": [finding.to_json() for finding in findings],
+        "findings": findings,
         "suspect": {
             "A": in_session(runs(suspect["A"]), kept),
             "B": in_session(runs(suspect["B"]), kept),
@@ -110,16 +109,16 @@ def _of_both(
         found = echo.find(clear, active, one_clock=live, far=far)
         findings = list(sides.echoes(found, active))
         for number, finding in enumerate(findings):
-            if finding.id in ECHOES and finding.side:
-                heard_again = found[finding.side]
-                suspect[finding.side] = echo.suspect(heard_again, clear) & active[finding.side]
-                if finding.id == "repeats":  # nothing of it is its own, explained or not
-                    suspect[finding.side] |= active[finding.side] & echo.beside(heard_again, active)
-                findings[number] = replace(finding, spans=runs(suspect[finding.side], TICKS_PER_S))
+            if finding["id"] in ECHOES and finding["side"]:
+                heard_again = found[finding["side"]]
+                suspect[finding["side"]] = echo.suspect(heard_again, clear) & active[finding["side"]]
+                if finding["id"] == "repeats":  # nothing of it is its own, explained or not
+                    suspect[finding["side"]] |= active[finding["side"]] & echo.beside(heard_again, active)
+                findings[number] = {**finding, "spans": runs(suspect[finding["side"]], TICKS_PER_S)}
         for side in () if live else SIDES:
             suspect[side] |= tones.unspoken(tonal[side], active[side] & ~suspect[side])
         spoken = {side: active[side] & ~suspect[side] for side in SIDES}
-        is_told = any(finding.id in (*HOLD_BOTH, "offset") for finding in findings)
+        is_told = any(finding["id"] in (*HOLD_BOTH, "offset") for finding in findings)
         if not (live or is_told):
             out_of_step = list(clock.out_of_step(clear, spoken, two_files, far))
             findings += out_of_step or trend.later_and_later(spoken)
@@ -130,7 +129,7 @@ def _of_both(
 def _within(loops: Mapping[Side, HealthFinding], side: Side, n_ticks: int) -> Bools:
     """The ticks of the loop of a side, bool (n_ticks,)."""
     ticks = np.zeros(n_ticks, np.bool_)
-    for start, end in loops[side].spans if side in loops else ():
+    for start, end in loops[side]["spans"] if side in loops else ():
         ticks[start:end] = True
     return ticks
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from fdbcore.measures.health.finding import LEAST_DBOV, Bools, decibels, near, runs
 from fdbcore.measures.health.hearing import BLOCK_TICKS, FULL_SCALE, Floats, SideAudio, TickColumn
+from fdbcore.recording.health import SideFigures
 from fdbcore.types import TICK_MS, TICKS_PER_S, Span
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import SideFigures
 
 MARGIN_TICKS: Final = 20  # sound this near to speech may belong to it
 LEAST_QUIET_TICKS: Final = TICKS_PER_S // 2

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.recording.health import HealthFinding, HealthId, Severity
 from fdbcore.types import Side, Span
-
-if TYPE_CHECKING:
-    from fdbcore.recording import recorded_types
-    from fdbcore.recording.recorded_types import HealthId, Severity
 
 SEVERITIES: Final[tuple[Severity, ...]] = ("note", "warn", "bad")
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -33,26 +29,20 @@ OFF_THE_CLOCK: Final = (
 """The ids of findings that, where they are bad, leave no figure of the call right: nobody knows who spoke when."""
 
 
-@dataclass(frozen=True, slots=True)
-class HealthFinding:
-    """Something wrong with the audio of a session.
-
-    side: the side concerned, None for both. text: a short description. means: its effect on the measures. figures: by
-    names that include their units. spans: the spans of ticks concerned; none if it concerns all ticks.
-    """
-
-    id: HealthId
-    side: Side | None
-    severity: Severity
-    text: str
-    means: str
-    figures: Mapping[str, float] = field(default_factory=dict)
-    spans: Sequence[Span] = ()
-
-    def to_json(self) -> recorded_types.HealthFinding:
-        """The finding as plain JSON values."""
-        figures = {name: round(value, 3) for name, value in self.figures.items()}
-        return cast("recorded_types.HealthFinding", asdict(self) | {"figures": figures, "spans": list(self.spans)})
+def health_finding(
+    id: HealthId,
+    side: Side | None,
+    severity: Severity,
+    text: str,
+    means: str,
+    figures: Mapping[str, float],
+    spans: Sequence[Span] = (),
+) -> HealthFinding:
+    """Something wrong with the audio. figures: by names that include their units. spans: none if it is of all ticks."""
+    rounded = {name: round(value, 3) for name, value in figures.items()}
+    return HealthFinding(
+        id=id, side=side, severity=severity, text=text, means=means, figures=rounded, spans=list(spans)
+    )
 
 
 def runs(ticks: Bools, bridge_ticks: int = 0) -> list[Span]:

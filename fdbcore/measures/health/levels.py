@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.health.figures import LEAST_QUIET_TICKS, MARGIN_TICKS
-from fdbcore.measures.health.finding import LEAST_DBOV, Bools, HealthFinding, decibels, near, runs
+from fdbcore.measures.health.finding import LEAST_DBOV, Bools, decibels, health_finding, near, runs
 from fdbcore.measures.health.hearing import FULL_SCALE, LOUD_POWER, Floats, SideAudio
 from fdbcore.measures.health.limits import Limits
 from fdbcore.measures.health.lines import hum_hz
+from fdbcore.recording.health import HealthFinding, Severity, SideFigures
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Side
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import Severity, SideFigures
 
 LEAST_PAUSE_TICKS: Final = TICKS_PER_S // 10  # apart from speech, needed to recognise a voice without any background
 
@@ -69,15 +67,15 @@ def _level(side: Side, heard: SideAudio, active: Bools, known: SideFigures, limi
         peak = known["peak_dbov"]
         heard_at = f"loudest {peak:.0f} dBFS" if peak > LEAST_DBOV else "digitally silent"
         means = "Nothing of this side can be measured."
-        yield HealthFinding("no_speech", side, "warn", f"no speech, {heard_at}", means, {"peak_dbov": peak})
+        yield health_finding("no_speech", side, "warn", f"no speech, {heard_at}", means, {"peak_dbov": peak})
     if level is not None and level < limits.soft_dbov:
         means = (
             "Its softest sounds are below what the detectors hear: speech begins late, ends early, and parts are lost."
         )
-        yield HealthFinding("soft", side, "warn", f"soft, {level:.0f} dBov", means, {"level_dbov": level})
+        yield health_finding("soft", side, "warn", f"soft, {level:.0f} dBov", means, {"level_dbov": level})
     if level is not None and level > LOUD_DBOV:
         means = "It is always near full scale, as after a limiter: noise between words is loud and may count as speech."
-        yield HealthFinding("loud", side, "note", f"loud, {level:.0f} dBov", means, {"level_dbov": level})
+        yield health_finding("loud", side, "note", f"loud, {level:.0f} dBov", means, {"level_dbov": level})
     if snr is not None and snr < POOR_SNR_DB:
         severity: Severity = "bad" if snr < NO_SNR_DB else "warn"
         means = (
@@ -86,7 +84,7 @@ def _level(side: Side, heard: SideAudio, active: Bools, known: SideFigures, limi
         hz = hum_hz(heard, ~near(active, MARGIN_TICKS))
         hum = f", hum of {hz:.0f} Hz" if hz else ""
         figures = {"snr_db": snr} | ({"hum_hz": hz} if hz else {})
-        yield HealthFinding("noise", side, severity, f"noise, SNR {snr:.0f} dB{hum}", means, figures)
+        yield health_finding("noise", side, severity, f"noise, SNR {snr:.0f} dB{hum}", means, figures)
 
 
 def _clipping(side: Side, heard: SideAudio, active: Bools) -> Iterator[HealthFinding]:
@@ -99,7 +97,7 @@ def _clipping(side: Side, heard: SideAudio, active: Bools) -> Iterator[HealthFin
         return
     severity: Severity = "bad" if share > CLIPPED_BAD else "warn" if share > CLIPPED_WARN else "note"
     means = "Words and times hardly suffer, but levels and echo are measured on a distorted signal."
-    yield HealthFinding(
+    yield health_finding(
         "clipping",
         side,
         severity,
@@ -115,14 +113,14 @@ def _direct_current(side: Side, heard: SideAudio) -> Iterator[HealthFinding]:
         severity: Severity = "warn" if abs(heard.mean) > DC_WARN else "note"
         means = "No figure here suffers, as the detectors filter it out; but audio with this offset clips sooner."
         text = f"direct current, {100 * heard.mean:+.1f} % of full scale"
-        yield HealthFinding("dc", side, severity, text, means, {"dc_of_full_scale": heard.mean})
+        yield health_finding("dc", side, severity, text, means, {"dc_of_full_scale": heard.mean})
 
 
 def _band(side: Side, active: Bools, known: SideFigures) -> Iterator[HealthFinding]:
     drop_db = known["high_drop_db"]
     if np.count_nonzero(active) >= LEAST_BAND_TICKS and drop_db is not None and drop_db > TELEPHONE_DB:
         means = "Friction (s, f, sh) above 4 kHz is missing: words that begin or end with it seem later or shorter."
-        yield HealthFinding("telephone", side, "note", "telephone band", means, {"drop_above_4_khz_db": drop_db})
+        yield health_finding("telephone", side, "note", "telephone band", means, {"drop_above_4_khz_db": drop_db})
 
 
 def _choppy(side: Side, heard: SideAudio, tonal: Bools) -> Iterator[HealthFinding]:
@@ -148,7 +146,7 @@ def _choppy(side: Side, heard: SideAudio, tonal: Bools) -> Iterator[HealthFindin
         text = f"choppy, {holes_per_s:.0f} holes a second or more for {seconds} s"
         spans = [(start * TICKS_PER_S, min(end * TICKS_PER_S, heard.n_ticks)) for start, end in runs(choppy, 2)]
         figures = {"holes_per_s": holes_per_s, "seconds": seconds}
-        yield HealthFinding("choppy", side, "bad", text, means, figures, spans)
+        yield health_finding("choppy", side, "bad", text, means, figures, spans)
 
 
 def _dips(powers: Floats, toneless: Bools, loud_power: float) -> npt.NDArray[np.int64]:
@@ -207,7 +205,7 @@ def _dropouts(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: 
             "Digital silence inside speech: dropouts of 200 ms count as pauses, and may end a turn. Searched from "
             "10 ms (at 8 kHz 16 ms, after lossy coding about 60 ms) to half a second; Opus hides most of them."
         )
-        yield HealthFinding(
+        yield health_finding(
             "dropouts",
             side,
             "warn",

@@ -11,16 +11,14 @@ import math
 from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
 from fdbcore.measures.health.figures import ROOM_TAIL_MS
 from fdbcore.recording.form import converted
-from fdbcore.recording.meta_types import Count
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import SideFigures
+from fdbcore.recording.health import SideFigures
+from fdbcore.types.units import Count
 
 TABLE: Final = "measured_lines.json"
 MEASURED_KINDS: Final = {"music": "music", "reverberation": "room"}
@@ -139,5 +137,5 @@ class VadTable(Struct, frozen=True):
 def measured_lines() -> Mapping[str, VadTable]:
     """The table that ships, by the name of the detector."""
     content = json.loads((files("fdbcore.measures.health") / "data" / TABLE).read_text(encoding="utf-8"))
-    tables: dict[str, VadTable] = converted(content["detectors"], dict[str, VadTable])
+    tables = converted(content["detectors"], dict[str, VadTable])
     return tables

@@ -14,8 +14,9 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.health.finding import HealthFinding
+from fdbcore.measures.health.finding import health_finding
 from fdbcore.measures.health.hearing import FULL_SCALE, LOW_RATE_HZ, LOW_TICK, SideAudio
+from fdbcore.recording.health import HealthFinding
 from fdbcore.types import TICKS_PER_S, Side, clock_text
 
 CELL: Final = 100  # samples at 4 kHz; a place is the loudest of its cell and of CELLS_AROUND on both sides
@@ -61,7 +62,7 @@ def recorded_twice(repeats: Mapping[Side, Sequence[Repeat]]) -> Iterator[HealthF
             means = "What is there twice counts twice in every figure. Cut one of them out, or --count-bad-input."
             spans = [(at // LOW_TICK, (at + end - start) // LOW_TICK) for at in (start, start + a.lag)]
             figures = {"lag_ms": 1000 * a.lag / LOW_RATE_HZ, "length_ms": 1000 * (end - start) / LOW_RATE_HZ}
-            yield HealthFinding("recorded_twice", None, "bad", text, means, figures, spans)
+            yield health_finding("recorded_twice", None, "bad", text, means, figures, spans)
             return
 
 
@@ -127,7 +128,7 @@ def _said_on_end(side: Side, audio: SideAudio, repeats: Sequence[Repeat]) -> Hea
             text = f"{side} says the same every {period_s:.2f} s from {since} to its end"
             means = "An announcement, or a machine that hangs: it answers nobody, and no figure counts it."
             figures = {"period_ms": 1000 * period_s}
-            return HealthFinding("looped", side, "warn", text, means, figures, [(first_tick, audio.end_tick)])
+            return health_finding("looped", side, "warn", text, means, figures, [(first_tick, audio.end_tick)])
     return None
 
 
@@ -168,7 +169,7 @@ def _looped(side: Side, audio: SideAudio) -> HealthFinding | None:
     )
     means = "A program hangs and its sound device goes on: none of it is speech, and no figure counts it."
     figures = {"period_ms": 1000 * period / LOW_RATE_HZ}
-    return HealthFinding("looped", side, "warn", text, means, figures, [(start_tick, end)])
+    return health_finding("looped", side, "warn", text, means, figures, [(start_tick, end)])
 
 
 def _period(tail: npt.NDArray[np.float64]) -> int | None:

@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 
 from fdbcore.measures.health.echo import LEAST_DB, REACH_MS, HeardEcho
-from fdbcore.measures.health.finding import Bools, HealthFinding, near
+from fdbcore.measures.health.finding import Bools, health_finding, near
 from fdbcore.measures.health.hearing import SideAudio
+from fdbcore.recording.health import HealthFinding
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, other_side
 
 LEAST_QUIET_TICKS: Final = 5 * TICKS_PER_S
@@ -38,7 +39,7 @@ def echoes(found: Mapping[Side, HeardEcho], activity: Mapping[Side, Bools]) -> I
         means = "Nobody can say who speaks: every turn is also an overlap, and no measure means anything."
         level_db, lag = found["B"].level_db, found["B"].delays_ms[1]
         text = "A and B hold the same"
-        yield HealthFinding("same_channels", None, "bad", text, means, {"level_db": level_db, "delay_ms": lag})
+        yield health_finding("same_channels", None, "bad", text, means, {"level_db": level_db, "delay_ms": lag})
         return
     for side, echo in found.items():
         at_once = echo.alike and abs(echo.delays_ms[1]) < AT_ONCE_MS
@@ -62,7 +63,7 @@ def _mixed(side: Side, echo: HeardEcho) -> HealthFinding:
         f"of {other} is an overlap, and no measure means anything. Give each side its own audio."
     )
     figures = {"level_db": echo.level_db, "delay_ms": echo.delays_ms[1]}
-    return HealthFinding("mixed", side, "bad", f"{side} holds both sides", means, figures)
+    return health_finding("mixed", side, "bad", f"{side} holds both sides", means, figures)
 
 
 def _echo(side: Side, echo: HeardEcho) -> HealthFinding:
@@ -74,7 +75,7 @@ def _echo(side: Side, echo: HeardEcho) -> HealthFinding:
         f"{other} is heard again on {side}: if that counts as speech of {side}, it adds false overlaps, interruptions "
         f"and early answers. Searched from 0 to {REACH_MS} ms, down to {LEAST_DB:.0f} dB."
     )
-    return HealthFinding("echo", side, "warn", f"echo {other}->{side} {echo.level_db:.0f} dB {place}", means, figures)
+    return health_finding("echo", side, "warn", f"echo {other}->{side} {echo.level_db:.0f} dB {place}", means, figures)
 
 
 def _repeated(side: Side, echo: HeardEcho) -> HealthFinding:
@@ -85,7 +86,7 @@ def _repeated(side: Side, echo: HeardEcho) -> HealthFinding:
         f"back. What it repeats is neither speech of {side} nor an answer."
     )
     text = f"{side} repeats {other} {delay_ms:.0f} ms later"
-    return HealthFinding("repeats", side, "bad", text, means, {"level_db": echo.level_db, "delay_ms": delay_ms})
+    return health_finding("repeats", side, "bad", text, means, {"level_db": echo.level_db, "delay_ms": delay_ms})
 
 
 def _misplaced(side: Side, echo: HeardEcho) -> HealthFinding:
@@ -96,7 +97,7 @@ def _misplaced(side: Side, echo: HeardEcho) -> HealthFinding:
         f"The sides do not begin together: {side} is early by {early_ms:.0f} ms or more, and every latency and overlap "
         f"is wrong by that much (correct it with --offset-ms). Searched up to {REACH_MS} ms."
     )
-    return HealthFinding("offset", side, "bad", text, means, {"at_least_ms": early_ms, "level_db": echo.level_db})
+    return health_finding("offset", side, "bad", text, means, {"at_least_ms": early_ms, "level_db": echo.level_db})
 
 
 def exchanged(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
@@ -110,7 +111,7 @@ def exchanged(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools]) -
         text = "sides exchanged? A is digitally silent between words, B is not"
         means = "If A is the system, every measure describes the wrong side (correct it with --swap)."
         figures = {"a_zero_share_of_pauses": zero_share["A"], "b_zero_share_of_pauses": zero_share["B"]}
-        yield HealthFinding("exchanged", None, "warn", text, means, figures)
+        yield health_finding("exchanged", None, "warn", text, means, figures)
 
 
 def half_duplex(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
@@ -126,4 +127,4 @@ def half_duplex(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools])
         if beside.mean() >= CUT_SHARE and apart.mean() <= OPEN_SHARE:
             text = f"{side} is cut off while {other} speaks ({100 * beside.mean():.0f} % of it): half duplex?"
             means = f"What {side} says meanwhile is not recorded: it neither interrupts nor gives backchannels."
-            yield HealthFinding("half_duplex", side, "warn", text, means, {"cut_share": float(beside.mean())})
+            yield health_finding("half_duplex", side, "warn", text, means, {"cut_share": float(beside.mean())})

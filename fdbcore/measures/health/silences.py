@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.health.finding import Bools, HealthFinding
+from fdbcore.measures.health.finding import Bools, health_finding
+from fdbcore.recording.health import HealthFinding
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side
 
 LEAST_TICKS: Final = 20
@@ -48,7 +49,7 @@ def cut_short(activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
             "parties always wait for the same time."
         )
         figures = {"silence_ms": TICK_MS * length_ticks}
-        yield HealthFinding("silence_left_out", None, "warn", text, means, figures)
+        yield health_finding("silence_left_out", None, "warn", text, means, figures)
 
 
 def _silences(activity: Mapping[Side, Bools]) -> tuple[npt.NDArray[np.int64], list[Bools]]:

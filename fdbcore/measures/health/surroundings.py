@@ -8,18 +8,16 @@ of the detector (`limits`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from fdbcore.measures.health.figures import MARGIN_TICKS, ROOM_TAIL_MS, crossing, levels_of, units
-from fdbcore.measures.health.finding import Bools, HealthFinding, near, runs
+from fdbcore.measures.health.finding import Bools, health_finding, near, runs
 from fdbcore.measures.health.hearing import BLOCK_TICKS, LOW_TICK, Floats, SideAudio
 from fdbcore.measures.health.limits import Limits
+from fdbcore.recording.health import HealthFinding, SideFigures
 from fdbcore.types import TICK_MS, Side
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import SideFigures
 
 CELL_TICKS: Final = 10  # levels of 100 ms: those of steady noise vary by 0.3 to 0.6 dB, of talk and music by 2 to 5
 LEAST_CELLS: Final = 20
@@ -191,28 +189,28 @@ def _nonstationary(side: Side, snr_db: float, varies_db: float) -> HealthFinding
         "look early, and the ends of speech are less certain."
     )
     text = f"non-stationary noise, SNR {snr_db:.0f} dB, varies by {varies_db:.0f} dB"
-    return HealthFinding("nonstationary", side, "warn", text, means, {"snr_db": snr_db, "varies_db": varies_db})
+    return health_finding("nonstationary", side, "warn", text, means, {"snr_db": snr_db, "varies_db": varies_db})
 
 
 def _agc(side: Side, rise_db: float) -> HealthFinding:
     means = "The noise comes up in each pause and may count as speech before the next words: answers look early."
     text = f"automatic gain, noise rises by {rise_db:.0f} dB in pauses"
-    return HealthFinding("agc", side, "warn", text, means, {"rise_db": rise_db})
+    return health_finding("agc", side, "warn", text, means, {"rise_db": rise_db})
 
 
 def _reverberation(side: Side, fade_ms: float) -> HealthFinding:
     means = "The room sounds on after the voice: speech ends late, and answers to it look that much earlier."
     text = f"reverberation, speech fades by 20 dB in {fade_ms:.0f} ms"
-    return HealthFinding("reverberation", side, "warn", text, means, {"fade_ms": fade_ms})
+    return health_finding("reverberation", side, "warn", text, means, {"fade_ms": fade_ms})
 
 
 def _comfort_noise(side: Side, rise_db: float) -> HealthFinding:
     means = "Noise sets in after each phrase and may count as speech: it ends late, and answers look early."
     text = f"comfort noise, {rise_db:.0f} dB above what lies under the speech"
-    return HealthFinding("comfort_noise", side, "warn", text, means, {"rise_db": rise_db})
+    return health_finding("comfort_noise", side, "warn", text, means, {"rise_db": rise_db})
 
 
 def _noise_gate(side: Side, fall_db: float) -> HealthFinding:
     means = "Noise goes on after each phrase until a gate closes, and may count as speech: it ends late."
     text = f"noise gate, noise falls by {fall_db:.0f} dB after speech"
-    return HealthFinding("noise_gate", side, "warn", text, means, {"fall_db": fall_db})
+    return health_finding("noise_gate", side, "warn", text, means, {"fall_db": fall_db})

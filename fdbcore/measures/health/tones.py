@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore._ext.fourier import RealFourier
-from fdbcore.measures.health.finding import Bools, HealthFinding, counts, in_session, near, runs
+from fdbcore.measures.health.finding import Bools, counts, health_finding, in_session, near, runs
 from fdbcore.measures.health.hearing import BLOCK_TICKS, LOW_RATE_HZ, LOW_TICK, Floats, SideAudio, TickColumn
+from fdbcore.recording.health import HealthFinding
 from fdbcore.types import TICKS_PER_S, Side, Span, clock_text, ticks_to_s
 
 LEAST_POWER: Final = 1e-5  # -50 dBov
@@ -83,7 +84,7 @@ def checks(side: Side, heard: SideAudio, kept: Sequence[Span]) -> Iterator[Healt
     if digits:
         text = f"dialled {_entries(digits, kept)}"
         means = "Dialling is not speech: no figure counts it, even if the detector takes it for speech."
-        yield HealthFinding("dtmf", side, "warn", text, means, {"digits": len(digits)}, [span for _, span in digits])
+        yield health_finding("dtmf", side, "warn", text, means, {"digits": len(digits)}, [span for _, span in digits])
     dialled = np.zeros(heard.n_ticks, np.bool_)
     for _, (start, end) in digits:
         dialled[max(start - 4, 0) : end + 4] = True
@@ -102,7 +103,7 @@ def checks(side: Side, heard: SideAudio, kept: Sequence[Span]) -> Iterator[Healt
 def ticks(findings: Iterable[HealthFinding], n_ticks: int) -> Bools:
     """The ticks of the findings of `checks`, bool (n_ticks,), except music, which may lie under speech."""
     found = np.zeros(n_ticks, np.bool_)
-    for start, end in (span for finding in findings if finding.id != "music" for span in finding.spans):
+    for start, end in (span for finding in findings if finding["id"] != "music" for span in finding["spans"]):
         found[start:end] = True
     return found
 
@@ -224,14 +225,14 @@ def _ringing_or_tones(side: Side, found: Tones, tones: list[Span], kept: Sequenc
     if len(rings) >= LEAST_RINGS:
         [(first, _), *_] = in_session(rings, kept)
         text = f"ringing, {len(rings)} times from {ticks_to_s(first):.0f} s"
-        yield HealthFinding(
+        yield health_finding(
             "ringing", side, "warn", text, means, {"hz": float(np.median(hz)), "rings": len(rings)}, rings
         )
         tones = [span for span in tones if span not in rings]
     if tones:
         seconds = sum(end - start for start, end in tones) / TICKS_PER_S
         figures = {"hz": float(np.median(hz)), "seconds": seconds}
-        yield HealthFinding("tone", side, "warn", f"tones, {seconds:.1f} s", means, figures, tones)
+        yield health_finding("tone", side, "warn", f"tones, {seconds:.1f} s", means, figures, tones)
 
 
 def _in_silence(powers: Floats, span: Span) -> bool:
@@ -273,7 +274,7 @@ def _music(side: Side, heard: SideAudio, in_notes: Bools, other: Bools) -> Itera
     if spans:
         seconds = sum(end - start for start, end in spans) / TICKS_PER_S
         means = "It is not speech, but the detector may take it for a long turn or an interruption."
-        yield HealthFinding("music", side, "warn", f"music, {seconds:.0f} s", means, {"seconds": seconds}, spans)
+        yield health_finding("music", side, "warn", f"music, {seconds:.0f} s", means, {"seconds": seconds}, spans)
 
 
 def _sounding(heard: SideAudio) -> npt.NDArray[np.float64]:

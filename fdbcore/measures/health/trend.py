@@ -14,7 +14,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.health.finding import Bools, HealthFinding, runs
+from fdbcore.measures.health.finding import Bools, health_finding, runs
+from fdbcore.recording.health import HealthFinding
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side
 
 BRIDGED_TICKS: Final = TICKS_PER_S  # a pause between two sentences
@@ -52,7 +53,7 @@ def later_and_later(activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
     else:
         return
     figures = {"b_change_ms": TICK_MS * of_b.change_ticks, "a_change_ms": TICK_MS * of_a.change_ticks}
-    yield HealthFinding("out_of_step", None, "warn", text, means, figures)
+    yield health_finding("out_of_step", None, "warn", text, means, figures)
 
 
 def _gaps(activity: Mapping[Side, Bools]) -> list[npt.NDArray[np.int64]]:

@@ -8,18 +8,16 @@ musical interval: only a wrong sample rate does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fdbcore._ext.fourier import RealFourier
-from fdbcore.measures.health.finding import Bools, HealthFinding, runs
+from fdbcore.measures.health.finding import Bools, health_finding, runs
 from fdbcore.measures.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
+from fdbcore.recording.health import HealthFinding, Severity
 from fdbcore.types import SIDES, TICKS_PER_S, Side, clock_text
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import Severity
 
 Doubles = npt.NDArray[np.float64]
 
@@ -83,7 +81,7 @@ def checks(voices: Mapping[Side, SpokenUnits]) -> Iterator[HealthFinding]:
     findings, a sure jump counts, else the exchange.
     """
     jumps = list(_wrong_rates(voices))
-    is_sure = any(jump.severity == "bad" for jump in jumps) and not _are_opposite(jumps)
+    is_sure = any(jump["severity"] == "bad" for jump in jumps) and not _are_opposite(jumps)
     yield from jumps if is_sure else list(_exchanged(voices)) or jumps
 
 
@@ -92,9 +90,9 @@ def _are_opposite(jumps: Sequence[HealthFinding]) -> bool:
     if len(jumps) < len(SIDES):
         return False
     a, b = jumps
-    (a_start, a_end), (b_start, b_end) = a.spans[0], b.spans[0]
+    (a_start, a_end), (b_start, b_end) = a["spans"][0], b["spans"][0]
     together = min(a_end, b_end) > max(a_start, b_start)
-    return a.figures["twelfths"] == b.figures["twelfths"] * (-1 if together else 1)
+    return a["figures"]["twelfths"] == b["figures"]["twelfths"] * (-1 if together else 1)
 
 
 def units_of(heard: SideAudio, speech: Bools) -> SpokenUnits:
@@ -177,7 +175,7 @@ def _exchanged(voices: Mapping[Side, SpokenUnits]) -> Iterator[HealthFinding]:
         )
         text = f"sides exchanged from {start} {f'to {until}' if until else 'on'}: each voice changes sides"
         means = "What is said there counts for the wrong side. Replay the parts alone, with --from, --to and --swap."
-        yield HealthFinding("exchanged", None, "bad", text, means, {"gain": float(gains[best])})
+        yield health_finding("exchanged", None, "bad", text, means, {"gain": float(gains[best])})
 
 
 def _along_directions(levels: Doubles, weights: Doubles) -> Doubles:
@@ -217,7 +215,7 @@ def _wrong_rates(voices: Mapping[Side, SpokenUnits]) -> Iterator[HealthFinding]:
             means = "A part was recorded or written at a wrong sample rate: its times are wrong by that ratio."
             if perhaps:
                 means += " Another voice may sound so, too."
-            yield HealthFinding(
+            yield health_finding(
                 "wrong_rate", side, severity, text, means, {"gain": gain, "twelfths": interval}, [(start, end)]
             )
 

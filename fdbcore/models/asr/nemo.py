@@ -25,7 +25,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.audio.decode import content_hash
+from fdbcore.audio.files import content_hash
 from fdbcore.errors import FdbError, MissingExtraError, PartyError, SettingsError
 from fdbcore.models.asr import _nemo
 from fdbcore.models.asr.audio import audio_of

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from fdbcore.audio.decode import content_hash
+from fdbcore.audio.files import content_hash
 from fdbcore.errors import InputError, MissingExtraError, SettingsError
 from fdbcore.models.asr.audio import audio_of
 from fdbcore.models.packaged import packaged, ready

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
+from fdbcore.measures.live_record import Deliveries, HeldMuted
+from fdbcore.report.call.document import Document
 from fdbcore.report.format import NONE, clock_text, duration_text
 from fdbcore.report.glossary import LATENESS, SIDE_COUNTS
 from fdbcore.report.html.values import Cell, Fact, Row
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Side, other_side, ticks_to_s
 from fdbcore.types.session_events import SPOKE_MS
-
-if TYPE_CHECKING:
-    from fdbcore.measures.live_record import Deliveries, HeldMuted
-    from fdbcore.report.call.document_types import Document
-    from fdbcore.types.timing_types import LatenessSummary, MeasuredSide, TimingCertificate
+from fdbcore.types.timing import LatenessSummary, MeasuredSide, TimingCertificate
 
 LATENESS_COLUMNS: Final = ("p50", "p99", "p99.9", "max")
 LISTED: Final = 50  # delay changes

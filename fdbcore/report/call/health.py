@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fdbcore.measures.health.finding import ECHOES
 from fdbcore.measures.placed_lines import line_sentences
+from fdbcore.recording.health import Health, HealthFinding
+from fdbcore.report.call.document import Document
 from fdbcore.report.format import clock_text
 from fdbcore.report.terminal import filled
 from fdbcore.types import SIDES, ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.recording.recorded_types import Health, HealthFinding
-    from fdbcore.report.call.document_types import Document
 
 SHOWN_SPANS: Final = 6
 GIVEN: Final = (

@@ -7,19 +7,17 @@ also the rest of the denominator.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from fdbcore.analysis.score import with_spans
 from fdbcore.analysis.stages import Stage, stage_table, time_ms
 from fdbcore.measures.catalogue import MEASURES, MOMENTS
 from fdbcore.measures.quantities import Quantity, Ratio, Share
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.marks import AgentLog
 from fdbcore.report.format import MACHINE_MS, amount
 from fdbcore.report.html.values import ALL
 from fdbcore.types import SIDES, TICKS_PER_S, Side, Span, other_side, ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.recording.agent_log_types import AgentLog
 
 Item: TypeAlias = tuple[int, int, str]
 """Start and end in ticks, and what is told of it: its length, or what was measured there."""

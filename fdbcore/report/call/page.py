@@ -25,7 +25,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.report import agent_logs
 from fdbcore.report.call import certificate, health, sections, system_settings, tools, transcript
 from fdbcore.report.call.audio import audio_url, webm
-from fdbcore.report.call.document_types import Document
+from fdbcore.report.call.document import Document
 from fdbcore.report.call.moment_lists import MomentList, moment_lists, titles
 from fdbcore.report.call.screen import in_words, last_turn
 from fdbcore.report.call.shared import PAGES, script, share, shared_names, style

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.analysis.cautions import cautions_of
 from fdbcore.analysis.input_notes import standing_out
 from fdbcore.analysis.line_effects import pooled_text
 from fdbcore.analysis.score import read_scores
+from fdbcore.analysis.summaries import Measures
 from fdbcore.analysis.survey import CallRow, Survey
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.findings import ENDS_UNANSWERED
 from fdbcore.measures.moments import one_of_each_kind_first
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.meta import LineOfCall
 from fdbcore.recording.reader import Recording
 from fdbcore.report import columns as columns_of
 from fdbcore.report.call.certificate import disturbances, muted_texts, replay_text, steps_texts, verdict
-from fdbcore.report.call.document import told_first
+from fdbcore.report.call.document import Document, told_first
 from fdbcore.report.call.health import health_text, line_texts
 from fdbcore.report.call.tools import tools_text
 from fdbcore.report.format import clock_text, counted, length_text, measured_text, origins, title, vad_text
@@ -26,11 +28,6 @@ from fdbcore.report.run.findings import ends_unanswered
 from fdbcore.report.spots import Spots
 from fdbcore.report.terminal import LABEL_COLUMNS, filled, labelled, laid_out, shortened, shortened_at_end
 from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.summary_types import Measures
-    from fdbcore.recording.recorded_types import LineOfCall
-    from fdbcore.report.call.document_types import Document
 
 COLUMNS: Final = 100
 NAME_COLUMNS: Final = 20

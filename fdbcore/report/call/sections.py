@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from fdbcore.analysis.summary_types import Measures, Summary
+from fdbcore.analysis.summaries import Measures, Summary
 from fdbcore.measures.answers import UNANSWERED
 from fdbcore.measures.catalogue import GROUPS, MEASURES, OTHER
 from fdbcore.measures.measure import CallMeasure, Unit
-from fdbcore.report.call.document_types import Document, Event
+from fdbcore.report.call.document import Document, Event
 from fdbcore.report.call.tools import tools_of
 from fdbcore.report.evidence import Evidence, of_cost, of_parties, of_settings, of_source, of_versions
 from fdbcore.report.format import amount, headline, limits

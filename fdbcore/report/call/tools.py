@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fdbcore.measures.live_record import HeldTools
+from fdbcore.measures.tool_calls import HeldToolCall
+from fdbcore.report.call.document import Document
 from fdbcore.report.format import amount, clock_text, counted
 from fdbcore.report.html.values import Cell, Row
 from fdbcore.types import ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.measures.live_record import HeldTools
-    from fdbcore.measures.tool_calls import HeldToolCall
-    from fdbcore.report.call.document_types import Document
 
 LISTED: Final = 20
 COLUMNS: Final = ("tool", "at", "outcome", "latency drawn", "result after")

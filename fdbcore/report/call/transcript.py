@@ -7,17 +7,15 @@ those of a transcriber, and these before what its partner heard. The others can 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from fdbcore.analysis.told import Told
+from fdbcore.measures.heard_words import HeardLine
+from fdbcore.measures.transcript import HeldLine
+from fdbcore.report.call.document import Document
 from fdbcore.report.format import amount
 from fdbcore.types import Side, ticks_to_s
 from fdbcore.types.remarks import RemarkRow
-
-if TYPE_CHECKING:
-    from fdbcore.measures.heard_words import HeardLine
-    from fdbcore.measures.transcript import HeldLine
-    from fdbcore.report.call.document_types import Document
 
 
 class ShownLine(NamedTuple):

@@ -14,15 +14,10 @@ from typing import Final
 from urllib.parse import quote
 
 from fdbcore.analysis.call_verdicts import VERDICTS
-from fdbcore.analysis.comparison_types import (
-    ComparedCalls,
-    ComparedMeasure,
-    Comparison,
-    DecidedGates,
-    GateMoment,
-    GateResult,
-    Verdict,
-)
+from fdbcore.analysis.comparison import ComparedCalls, ComparedMeasure, RunComparison
+from fdbcore.analysis.differences import Verdict
+from fdbcore.analysis.gate_moments import GateMoment
+from fdbcore.analysis.gate_results import DecidedGates, GateResult
 from fdbcore.report.comparison import limits, words
 from fdbcore.report.format import NONE, amount, clock_text, difference, headline, p_value
 from fdbcore.report.html.templates import COMPARE, INDEX
@@ -36,7 +31,7 @@ MOST_MOMENTS: Final = 12
 MOST_NOTICES: Final = 3
 
 
-def comment(document: Comparison, folder: Path, link: str, place: Path) -> str:
+def comment(document: RunComparison, folder: Path, link: str, place: Path) -> str:
     """The Markdown.
 
     folder: that of the run, which has the pages. place: the folder of the comment. link: the address at which that of
@@ -79,7 +74,7 @@ def _address(link: str) -> str:
     return quote(link, safe="/:?#[]@!$&'()*+,;=%-._~")
 
 
-def _heading(document: Comparison) -> str:
+def _heading(document: RunComparison) -> str:
     if gates := document.get("gates"):
         status = words.run_status(gates)
         return f"{limits.SIGNS[status]} {escaped(words.gates_verdict(gates))}"
@@ -88,7 +83,7 @@ def _heading(document: Comparison) -> str:
     return f"{words.SIGNS[words.verdict_of_all(document)]} Measures: {', '.join(told)}"
 
 
-def _sides(document: Comparison) -> str:
+def _sides(document: RunComparison) -> str:
     told = " against ".join(
         f"{code(Path(described['path']).name)} ({words.scored_calls(described)})"
         for _, described in words.sides(document)
@@ -98,7 +93,7 @@ def _sides(document: Comparison) -> str:
     return f"{told}{by}" + (f"; {escaped(paired.pop())}" if len(paired) == 1 else "") + "\n"
 
 
-def _verdicts(document: Comparison) -> Iterator[str]:
+def _verdicts(document: RunComparison) -> Iterator[str]:
     """A line for each verdict, with its measures; of those that changed with their figures, and the undecided gates.
 
     Then what other gates passed beside, unless the heading says it.
@@ -137,7 +132,7 @@ def _open(gate: GateResult) -> str:
     return f"gate {_label(gate['measure'])}, {escaped(words.whole_limit(gate))}{needed}"
 
 
-def _moments(document: Comparison, pages: _Pages) -> Iterator[str]:
+def _moments(document: RunComparison, pages: _Pages) -> Iterator[str]:
     if found := words.moments_of(document):
         told = [_moment(each, pages) for each in found[:MOST_MOMENTS]]
         if len(found) > MOST_MOMENTS:
@@ -151,7 +146,7 @@ def _moment(moment: GateMoment, pages: _Pages) -> str:
     return f"{pages.to(at, Path(page), time)} {escaped(moment['text'])}"
 
 
-def _notices(document: Comparison) -> Iterator[str]:
+def _notices(document: RunComparison) -> Iterator[str]:
     found = words.notices(document)
     told = [escaped(text) for text in found[:MOST_NOTICES]]
     if len(found) > MOST_NOTICES:
@@ -160,7 +155,7 @@ def _notices(document: Comparison) -> Iterator[str]:
         yield f"- **note**: {'; '.join(told)}"
 
 
-def _pages(document: Comparison, pages: _Pages) -> str:
+def _pages(document: RunComparison, pages: _Pages) -> str:
     folder = pages.folder
     names = [("comparison", COMPARE), *([("all calls", INDEX)] if (folder / INDEX).is_file() else [])]
     if pages.archive:

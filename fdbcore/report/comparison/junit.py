@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
-from fdbcore.analysis.comparison_types import Comparison, GateResult
+from fdbcore.analysis.comparison import RunComparison
+from fdbcore.analysis.gate_results import GateResult
 from fdbcore.report.comparison import words
 from fdbcore.report.format import clock_text
 from fdbcore.report.svg.text import without_controls
@@ -17,7 +18,7 @@ ELEMENTS: Final = {"failed": "failure", "not measured": "error"}
 _CANNOT_TELL: Final = {"pass": None, "fail": "failure", "error": "error"}
 
 
-def junit(document: Comparison) -> str:
+def junit(document: RunComparison) -> str:
     """The gates of a comparison as one suite, one case per gate. The file of gates decides about undecided ones."""
     gates = document["gates"]
     results = words.in_order(gates)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from fdbcore.analysis.call_verdicts import VERDICTS, CallVerdict, GatedRun, GateInCall
-from fdbcore.analysis.comparison_types import DecidedGates, Status
+from fdbcore.analysis.gate_results import DecidedGates, Status
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.catalogue import columns as measure_columns
 from fdbcore.report.comparison import words

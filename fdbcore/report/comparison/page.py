@@ -11,18 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from fdbcore.analysis.comparison_types import (
-    ComparedCalls,
-    ComparedMeasure,
-    Comparison,
-    DescribedRun,
-    GateMoment,
-    GateResult,
-    LongerBetween,
-)
+from fdbcore.analysis.comparison import ComparedCalls, ComparedMeasure, DescribedRun, RunComparison
 from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.gate_moments import GateMoment
+from fdbcore.analysis.gate_results import GateResult
 from fdbcore.analysis.groups import NO_VALUE
 from fdbcore.analysis.kept import Kept
+from fdbcore.analysis.longer_moments import LongerBetween
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.recording.files import write_text
 from fdbcore.recording.places import place_from
@@ -96,14 +91,14 @@ class _Listed:
         return self.cards([moment for moment in moments if (moment["call"], moment["start_s"]) not in self._carded])
 
 
-def _facts(document: Comparison, run: Path) -> list[str]:
+def _facts(document: RunComparison, run: Path) -> list[str]:
     baseline = document["baseline"]
     against = [f"against {_place(baseline, run)}, {words.scored_calls(baseline)}"] if baseline else []
     by = [f"by {document['by']}"] if document["by"] else []
     return [words.scored_calls(document["run"]), *against, *by, words.made_on(document)]
 
 
-def _evidence(documents: Sequence[Comparison], run: Path) -> dict[str, list[Fact]]:
+def _evidence(documents: Sequence[RunComparison], run: Path) -> dict[str, list[Fact]]:
     """The facts about each side; the gates may have another baseline than the comparison."""
     found = {f"{name[:1].upper()}{name[1:]}": side for name, side in words.sides(documents[0])}
     last = documents[-1]["baseline"]
@@ -123,7 +118,7 @@ def _facts_of(described: DescribedRun, run: Path) -> list[Fact]:
     return [("folder", _place(described, run)), *decided, *of_versions(described["versions"])]
 
 
-def _gates(document: Comparison, listed: _Listed) -> dict[str, Any]:
+def _gates(document: RunComparison, listed: _Listed) -> dict[str, Any]:
     gates = document["gates"]
     n, level = len(gates["results"]), f"{100 * gates['level']:g} %"
     together = f"an interval so wide that all {n} hold together at {level}" if n > 1 else f"a {level} interval"
@@ -155,7 +150,7 @@ def _gate(gate: GateResult, listed: _Listed) -> dict[str, Any]:
     }
 
 
-def _worse(document: Comparison, listed: _Listed) -> list[dict[str, Any]]:
+def _worse(document: RunComparison, listed: _Listed) -> list[dict[str, Any]]:
     """What to listen to of each measure that got worse, and the moments that are longer than nearly all before.
 
     Those are listed whole; the others without what is listed already.
@@ -190,7 +185,7 @@ def _address(moment: GateMoment, folder: Path) -> str | None:
     return f"{quote(Path(os.path.relpath(path, folder)).as_posix())}#{time}" if Path(path).is_file() else None
 
 
-def _comparisons(document: Comparison, folder: Path, settings: TurnSettings) -> list[dict[str, Any]]:
+def _comparisons(document: RunComparison, folder: Path, settings: TurnSettings) -> list[dict[str, Any]]:
     """The table of measures of each comparison of a document, with links to their moments."""
     names = " against ".join(words.name(side) for _, side in words.sides(document))
     return [
@@ -200,7 +195,7 @@ def _comparisons(document: Comparison, folder: Path, settings: TurnSettings) -> 
     ]
 
 
-def _links(document: Comparison, compared: ComparedCalls, folder: Path) -> tuple[Links, Links]:
+def _links(document: RunComparison, compared: ComparedCalls, folder: Path) -> tuple[Links, Links]:
     """Links from the counts of both sides to the lists of moments on the pages of their runs, where there are any."""
     baseline, by = document["baseline"], document["by"]
     value = compared["title"].removeprefix(f"{by} = ") if by else ""
@@ -261,12 +256,12 @@ def _row(row: ComparedMeasure, settings: TurnSettings, links: tuple[Links, Links
     return Cell(text.label, in_words(text.meaning, settings), name=row["measure"]), cells
 
 
-def line(document: Comparison | None, is_linked: bool = True) -> str:
+def line(document: RunComparison | None, is_linked: bool = True) -> str:
     """The line, between OPENS and CLOSES; without a comparison these alone. is_linked: to compare.html."""
     return f"{OPENS}{'' if document is None else _line_inside(document, is_linked)}{CLOSES}"
 
 
-def replace_line(folder: Path, document: Comparison) -> None:
+def replace_line(folder: Path, document: RunComparison) -> None:
     """Write the line anew into index.html of a run, if there is such a page: to draw all of it takes much longer.
 
     RecordingError if it cannot be written.
@@ -279,7 +274,7 @@ def replace_line(folder: Path, document: Comparison) -> None:
             write_text(path, f"{before}{line(document)}{after}")
 
 
-def _line_inside(document: Comparison, is_linked: bool) -> str:
+def _line_inside(document: RunComparison, is_linked: bool) -> str:
     verdict, baseline = words.verdict_of_all(document), document["baseline"]
     assert baseline is not None
     return render(

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fdbcore.analysis.comparison_types import (
-    ComparedCalls,
-    ComparedMeasure,
-    Comparison,
-    DecidedGates,
-    GateMoment,
-    LongerBetween,
-)
+from fdbcore.analysis.comparison import ComparedCalls, ComparedMeasure, RunComparison
+from fdbcore.analysis.gate_moments import GateMoment
+from fdbcore.analysis.gate_results import DecidedGates
+from fdbcore.analysis.longer_moments import LongerBetween
 from fdbcore.report.comparison import words
 from fdbcore.report.format import NOT_CORRECTED, clock_text, counted, difference, p_text, step
 from fdbcore.report.terminal import filled
@@ -20,7 +16,7 @@ from fdbcore.report.terminal import filled
 MOST_COLUMNS: Final = 100
 
 
-def comparison_screen(document: Comparison, columns: int) -> str:
+def comparison_screen(document: RunComparison, columns: int) -> str:
     """The text, without a final newline."""
     width = min(columns, MOST_COLUMNS) - 1
     lines = [*_head(document), *_gates(document.get("gates"))]
@@ -35,7 +31,7 @@ def indented(line: str, width: int) -> str:
     return filled(line, width, " " * (len(line) - len(line.lstrip()) + 2))
 
 
-def _head(document: Comparison) -> Iterator[str]:
+def _head(document: RunComparison) -> Iterator[str]:
     run, baseline = document["run"], document["baseline"]
     yield f"{run['path']}: {words.scored_calls(run)}" + (
         f" against {baseline['path']}: {words.scored_calls(baseline)}" if baseline else ""

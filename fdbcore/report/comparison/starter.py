@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from fdbcore.analysis.comparison_types import DecidedGates, GateResult
+from fdbcore.analysis.gate_results import DecidedGates, GateResult
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.report.comparison import words
 

@@ -9,22 +9,14 @@ from typing import Final
 from fdbcore.analysis.call_verdicts import VERDICTS
 from fdbcore.analysis.cautions import TOO_FEW
 from fdbcore.analysis.cautions import cautions_of as interval_cautions
-from fdbcore.analysis.comparison_types import (
-    ComparedCalls,
-    ComparedMeasure,
-    Comparison,
-    DecidedGates,
-    DescribedRun,
-    GateMoment,
-    GateResult,
-    LongerBetween,
-    LongerMoments,
-    Status,
-    Verdict,
-)
+from fdbcore.analysis.comparison import ComparedCalls, ComparedMeasure, DescribedRun, RunComparison
+from fdbcore.analysis.differences import Verdict
 from fdbcore.analysis.gate_file import DEFAULTS
+from fdbcore.analysis.gate_moments import GateMoment
+from fdbcore.analysis.gate_results import DecidedGates, GateResult, Status
+from fdbcore.analysis.longer_moments import LongerBetween, LongerMoments
 from fdbcore.analysis.matching import CALL_NAME
-from fdbcore.analysis.summary_types import Summary
+from fdbcore.analysis.summaries import Summary
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.moments import BY_ID
 from fdbcore.report.format import (
@@ -108,25 +100,25 @@ def _of_calls(compared: LongerBetween) -> bool:
     return compared["paired_by"] == CALL_NAME or all(side["clusters"] == side["calls"] for side in (a, b))
 
 
-def verdicts(document: Comparison) -> list[Verdict]:
+def verdicts(document: RunComparison) -> list[Verdict]:
     """The verdict on each measure, and "worse" for each kind of moments that got longer."""
     found = [row["verdict"] for compared in document["comparisons"] for row in compared["measures"]]
     found += ["worse" for compared in document["comparisons"] for _ in compared["longer"]]
     return found
 
 
-def verdict_of_all(document: Comparison) -> Verdict:
+def verdict_of_all(document: RunComparison) -> Verdict:
     """The first of SIGNS that is the verdict on something; "undecided" if nothing was compared."""
     found = verdicts(document)
     return next((verdict for verdict in SIGNS if verdict in found), "undecided")
 
 
-def made_on(document: Comparison) -> str:
+def made_on(document: RunComparison) -> str:
     """The day on which it was made, in UTC: "2026-11-23"."""
     return document["made"][:10]
 
 
-def decided(document: Comparison) -> str:
+def decided(document: RunComparison) -> str:
     """By which file its gates were decided, when, and against what: "decided on 2026-11-23 by gates.toml"."""
     against = "" if document["baseline"] is None else f", against {name(document['baseline'])}"
     file = Path(document["gates"]["file"]).name
@@ -134,7 +126,7 @@ def decided(document: Comparison) -> str:
     return f"decided on {made_on(document)} by {limits_of}{against}"
 
 
-def lead(document: Comparison) -> str:
+def lead(document: RunComparison) -> str:
     """A comparison in one sentence for each verdict: what got worse and better, and how much is undecided."""
     rows = [row for compared in document["comparisons"] for row in compared["measures"]]
     parts = []
@@ -189,7 +181,7 @@ def longer_moments(between: Iterable[LongerBetween]) -> list[GateMoment]:
     return [moment for of in between for each in of["longer"] for moment in each["worst"]]
 
 
-def moments_of(document: Comparison) -> list[GateMoment]:
+def moments_of(document: RunComparison) -> list[GateMoment]:
     """The moments behind failed gates, behind measures that got worse, and those longer than before; each once."""
     gates = document.get("gates")
     found = [moment for gate in (gates["results"] if gates else []) for moment in gate["worst"]]
@@ -198,7 +190,7 @@ def moments_of(document: Comparison) -> list[GateMoment]:
     return list({moment["page"]: moment for moment in found}.values())
 
 
-def sides(document: Comparison) -> list[tuple[str, DescribedRun]]:
+def sides(document: RunComparison) -> list[tuple[str, DescribedRun]]:
     """What was compared, by its name: the run, and the baseline where there is one."""
     baseline = document["baseline"]
     return [("run", document["run"]), *([("baseline", baseline)] if baseline else [])]
@@ -216,7 +208,7 @@ def scored_calls(described: DescribedRun) -> str:
     return f"{described['calls'] - unscored:,} of {all_calls} scored" if unscored else all_calls
 
 
-def notices(document: Comparison) -> list[str]:
+def notices(document: RunComparison) -> list[str]:
     """The notices that a reader must see before any figure."""
     return [*document["notes"], *unscored(sides(document))]
 

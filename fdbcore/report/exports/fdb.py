@@ -25,13 +25,14 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from fdbcore.audio.wav import WavWriter
 from fdbcore.errors import InputError, writes
 from fdbcore.recording.files import AUDIO, write_json
+from fdbcore.recording.meta import PlannedCase, PlannedClip
 from fdbcore.recording.places import located
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.benchmark_folders import V2_FILES
@@ -39,9 +40,6 @@ from fdbcore.sources.clips import CLEAN_INPUT, INPUT, LABELS, fit_for_a_folder, 
 from fdbcore.sources.names import real_path
 from fdbcore.sources.recorded import open_recorded, session_of
 from fdbcore.types import SIDES, Pcm, ticks_to_s
-
-if TYPE_CHECKING:
-    from fdbcore.recording.run_types import PlannedCase, PlannedClip
 
 FAMILIES: Final[Mapping[str, str]] = {
     "daily": "Daily",

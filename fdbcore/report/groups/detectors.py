@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from fdbcore.analysis.sensitivity import Sensitivity, VariedGroup
+from fdbcore.analysis.summaries import Measures
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.report.format import amount, counted, limits
 from fdbcore.report.html.values import Cell, Row
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.sensitivity import Sensitivity, VariedGroup
-    from fdbcore.analysis.summary_types import Measures
 
 MOVED = "!! moved"
 """The label of a figure that another detector takes out of its interval."""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from fdbcore.analysis.reference import BesideReference, HalfDistances, ReferencedGroup
+from fdbcore.analysis.sensitivity import FigureRange
+from fdbcore.analysis.statements import Statements
+from fdbcore.analysis.summaries import Summary
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.recording.files import write_text
 from fdbcore.report.comparison.page import longer_lists
@@ -17,12 +21,6 @@ from fdbcore.report.groups import words
 from fdbcore.report.html.templates import INDEX, render
 from fdbcore.report.svg.forest import Forest, ForestRow, forest
 from fdbcore.types import SIDES, TurnSettings, other_side
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.reference import BesideReference, HalfDistances, ReferencedGroup
-    from fdbcore.analysis.sensitivity import FigureRange
-    from fdbcore.analysis.statements import Statements
-    from fdbcore.analysis.summary_types import Summary
 
 SCORES_PAGE: Final = "scores.html"
 CAUTION: Final = "!!"

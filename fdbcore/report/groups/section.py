@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fdbcore.analysis.breakdowns import Breakdown, breakdowns, repeated
-from fdbcore.analysis.comparison_types import GroupDifference
 from fdbcore.analysis.groups import MOST_GROUPS, NO_VALUE, StatedGroup
+from fdbcore.analysis.matching import GroupDifference
 from fdbcore.analysis.order import positions
-from fdbcore.analysis.summary_types import Summary
+from fdbcore.analysis.summaries import Summary
 from fdbcore.analysis.survey import Survey
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.report.format import NONE, amount, counted, difference, headline, limits, p_value, scaled

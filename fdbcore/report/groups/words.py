@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fdbcore.analysis.cautions import cautions_of
-from fdbcore.analysis.differences import SIGNIFICANT
-from fdbcore.analysis.groups import units_text
+from fdbcore.analysis.comparison import ComparedMeasure
+from fdbcore.analysis.differences import SIGNIFICANT, MeasuredDifference
+from fdbcore.analysis.groups import StatedGroup, units_text
+from fdbcore.analysis.matching import GroupDifference
+from fdbcore.analysis.reference import FloorTransfers, HalfDistances, ReferenceRow
+from fdbcore.analysis.sensitivity import FigureRange, Sensitivity, SettingsVariant
+from fdbcore.analysis.statements import StatedGroups, Statements
+from fdbcore.analysis.summaries import Summary
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.report.format import (
     NONE,
@@ -25,14 +31,6 @@ from fdbcore.report.format import (
 )
 from fdbcore.report.groups.detectors import detector_lines
 from fdbcore.types import SIDES, other_side
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import ComparedMeasure, GroupDifference, MeasuredDifference
-    from fdbcore.analysis.groups import StatedGroup
-    from fdbcore.analysis.reference import FloorTransfers, HalfDistances, ReferenceRow
-    from fdbcore.analysis.sensitivity import FigureRange, Sensitivity, SettingsVariant
-    from fdbcore.analysis.statements import StatedGroups, Statements
-    from fdbcore.analysis.summary_types import Summary
 
 ALL_PAIRS_SHOWN: Final = 3
 """With more groups, only the pairs that differ are shown."""

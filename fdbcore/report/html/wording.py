@@ -9,12 +9,12 @@ the table does not have stays English, such as names.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from html import escape, unescape
-from importlib.resources import files
 from typing import Final
+
+from fdbcore.runtime.toml_values import shipped_toml
 
 ATTRIBUTES: Final = "aria-label|title|placeholder|data-label|data-found|data-linked|data-listen|label"
 """Those of a tag that people read or hear."""
@@ -123,12 +123,7 @@ class _Form:
         return _PLACE.sub(lambda place: words[place[2]], self._own)
 
 
-def words_in(package: str, file: str) -> dict[str, str]:
-    """The table of a TOML file of a package."""
-    return tomllib.loads((files(package) / file).read_text(encoding="utf-8"))
-
-
 @cache
 def words_of_pages(language: str) -> Mapping[str, str]:
     """What all pages say, in a language that is not English."""
-    return words_in("fdbcore.report", f"static/page.{language}.toml")
+    return shipped_toml("fdbcore.report", f"static/page.{language}.toml")

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from fdbcore.analysis.cautions import cautions_of
-from fdbcore.analysis.comparison_types import ComparedCalls, ComparedMeasure, ComparedSide, Comparison
+from fdbcore.analysis.comparison import ComparedCalls, ComparedMeasure, RunComparison
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.floor_transfers import SystemTransfers, system
 from fdbcore.analysis.groups import CallGroup, unit, units_text
-from fdbcore.analysis.score import summarise
-from fdbcore.analysis.summary_types import Measures, Summary
+from fdbcore.analysis.matching import ComparedSide
+from fdbcore.analysis.summaries import Measures, Summary, summarise
 from fdbcore.errors import InputError, nearest
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.measures.reading import Reading
@@ -49,7 +49,7 @@ def write_paper(
     folder: Path,
     groups: Mapping[str, CallGroup],
     reference: CallGroup | None,
-    document: Comparison,
+    document: RunComparison,
     making: Mapping[str, Any],
     strips: Sequence[Strip] = (),
     cluster: str | None = None,
@@ -107,7 +107,7 @@ def _files(
     systems: Sequence[SystemTransfers],
     summaries: Mapping[str, Measures],
     reference: tuple[str, list[int]],
-    document: Comparison,
+    document: RunComparison,
     strips: Sequence[Strip],
     cluster: str | None,
 ) -> Iterator[tuple[str, str]]:
@@ -164,7 +164,7 @@ def _long(systems: Sequence[SystemTransfers], summaries: Mapping[str, Measures])
             yield [name, each.name, headline(summary), low, high, *known, each.calls]
 
 
-def differences_table(document: Comparison, cluster: str | None) -> PaperTable:
+def differences_table(document: RunComparison, cluster: str | None) -> PaperTable:
     """What differs, with the denominators of both sides. cluster: what intervals resample where nothing is paired."""
     rows = [_difference(compared, row) for compared in document["comparisons"] for row in compared["measures"]]
     sizes = "; ".join(_sizes(compared) for compared in document["comparisons"])
@@ -177,7 +177,7 @@ def differences_table(document: Comparison, cluster: str | None) -> PaperTable:
     return PaperTable(caption + notes, DIFFERENCE_COLUMNS, "llrrrrrr", rows, "tab:differences")
 
 
-def _long_differences(document: Comparison) -> Iterator[list[object]]:
+def _long_differences(document: RunComparison) -> Iterator[list[object]]:
     """Every row in full."""
     for compared in document["comparisons"]:
         for row in compared["measures"]:

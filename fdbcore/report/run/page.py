@@ -10,9 +10,11 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fdbcore.analysis.cautions import cautions_of
+from fdbcore.analysis.comparison import RunComparison
+from fdbcore.analysis.sensitivity import Sensitivity
 from fdbcore.analysis.survey import CallRow, Survey
 from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.measures.catalogue import MEASURES
@@ -38,10 +40,6 @@ from fdbcore.report.run import systems as system_table
 from fdbcore.report.spots import Spots
 from fdbcore.types import TurnSettings, ticks_to_s
 
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison_types import Comparison
-    from fdbcore.analysis.sensitivity import Sensitivity
-
 MOST_INSIDE: Final = 2_000
 """The page has at most this many calls inside: those with the worst moments."""
 CALLS_PER_SCRIPT: Final = 5_000
@@ -52,7 +50,7 @@ def write_index(
     shown: PageParts = WHOLE,
     heard: ClipCounts | None = None,
     titles: Mapping[str, str] | None = None,
-    comparison: Comparison | None = None,
+    comparison: RunComparison | None = None,
     detectors: Sensitivity | None = None,
 ) -> Path:
     """Write index.html into the folder of the run and return its path.

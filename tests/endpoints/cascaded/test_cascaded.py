@@ -303,7 +303,7 @@ def test_what_a_limit_cuts_off_is_not_said(text: str, most_tokens: int, said: li
     [
         ('asr = "openai:whisper-1"\nllm = "openai:x"', "expected tts, the address of one; found none"),
         ("pause = 3", "expected settings of asr, llm"),
-        ("asr = ", "expected settings as TOML"),
+        ("asr = ", "expected TOML: "),
         ('asr = "x"\nllm = "openai:x"\ntts = "hibari"', "asr: expected one of"),
         ('asr = "openai:x"\nllm = "y"\ntts = "hibari"', "llm: expected one of"),
     ],
@@ -317,7 +317,7 @@ def test_wrong_settings_are_one_line(content: str, expected: str, tmp_path: Path
 
 
 def test_a_file_that_is_missing_is_one_line() -> None:
-    with pytest.raises(SettingsError, match=r"expected FILE\.toml, or one of fdb3, local, found none at 'mine'"):
+    with pytest.raises(SettingsError, match=r"expected FILE\.toml, or one of fdb3, local, got none at 'mine'"):
         endpoint("cascaded:mine")
 
 

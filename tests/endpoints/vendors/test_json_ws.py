@@ -216,7 +216,7 @@ def test_packaged_tables_can_be_used_as_files() -> None:
         ('default = "open_ai"', 'default = "openai"', "settings: think_provider: expected one of open_ai, anthropic"),
         ("instructions = {meaning", "base_url = {meaning", "settings: expected names of letters, other than base_url"),
         ("result = '{", "outcome = '{", "send.outcome: expected {NAME} of"),
-        ("[audio]", "[audio", "expected a table as TOML, got: "),
+        ("[audio]", "[audio", "expected TOML: "),
     ],
 )  # fmt: skip
 def test_a_wrong_table_is_one_line(before: str, after: str, expected: str, tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ from fdbcore.endpoints.webrtc.peer import Peer
 from fdbcore.errors import PartyError
 from fdbcore.protocols import Endpoint
 from fdbcore.recording.files import AUDIO
+from fdbcore.recording.meta import KnownMeta
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.recorded_types import KnownMeta
 from fdbcore.registry import endpoint
 from fdbcore.runs.replay import replay
 from fdbcore.runtime.network import await_result

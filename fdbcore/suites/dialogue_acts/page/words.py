@@ -7,7 +7,8 @@ from functools import cache
 from typing import Final
 
 from fdbcore.errors import SettingsError
-from fdbcore.report import NONE, Wording, words_in
+from fdbcore.report import NONE, Wording
+from fdbcore.runtime import shipped_toml
 from fdbcore.suites.dialogue_acts.records import Step
 from fdbcore.suites.dialogue_acts.scoring.alignment import Operation
 from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem
@@ -131,7 +132,7 @@ def check_language(language: str) -> None:
 @cache
 def page_words(language: str) -> PageWords | None:
     """What the page of this suite says in a language; None for English."""
-    return None if language == ENGLISH else PageWords(language, words_in(PACKAGE, f"data/page.{language}.toml"))
+    return None if language == ENGLISH else PageWords(language, shipped_toml(PACKAGE, f"data/page.{language}.toml"))
 
 
 @cache

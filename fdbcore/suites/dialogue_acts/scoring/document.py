@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 from msgspec import Meta, Struct, structs
@@ -97,7 +97,7 @@ class ActsDocument(Scores, frozen=True, kw_only=True):
 
 def read(document: Mapping[str, Any]) -> ActsDocument:
     """A stored document."""
-    return cast("ActsDocument", converted(document, ActsDocument))
+    return converted(document, ActsDocument)
 
 
 def document(
@@ -173,7 +173,7 @@ def published() -> list[ScoreRow]:
     The paper does not say how many records its sets have, nor which SD it gives, so its rows have no interval.
     """
     content = json.loads((DATA / "published.json").read_text(encoding="utf-8"))
-    return cast("list[ScoreRow]", converted(content["rows"], list[ScoreRow]))
+    return converted(content["rows"], list[ScoreRow])
 
 
 def _of_trials(answers: Sequence[Answers]) -> Iterator[str]:

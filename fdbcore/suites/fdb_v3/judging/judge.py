@@ -89,7 +89,7 @@ def judge_cases(
     return JudgedCases(problems, warnings, judging, [asked.told])
 
 
-class PlannedCase(NamedTuple):
+class CaseQuestions(NamedTuple):
     """What one judge is asked about one case. questions: by what is judged, see `questions_of`. number: of the case."""
 
     judge: str
@@ -97,13 +97,13 @@ class PlannedCase(NamedTuple):
     questions: Mapping[str, JudgeRequest]
 
 
-def plan_of(cases: Sequence[V3Case], options: JudgeOptions, kept_file: Path) -> list[PlannedCase]:
+def plan_of(cases: Sequence[V3Case], options: JudgeOptions, kept_file: Path) -> list[CaseQuestions]:
     """All that judges are to be asked; the first judge comes first, so that it is whole if the desk stops."""
     files = [kept_file if case.path is None or case.world is None else case.path / JUDGED for case in cases]
     places = {file: KeptAnswers(file) for file in files}
     questions = [questions_of(case) for case in cases]
     return [
-        PlannedCase(judge.name, number, {name: JudgeRequest(places[file], judge, each) for name, each in own.items()})
+        CaseQuestions(judge.name, number, {name: JudgeRequest(places[file], judge, each) for name, each in own.items()})
         for judge in options.judges
         for number, (file, own) in enumerate(zip(files, questions, strict=True))
     ]

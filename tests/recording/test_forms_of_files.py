@@ -13,10 +13,11 @@ from scipy.io import wavfile
 
 from fdbcore.cli.main import main
 from fdbcore.clock import MonotonicClock
-from fdbcore.recording.agent_log_types import AgentLog
 from fdbcore.recording.files import HEALTH, MARKS, META
-from fdbcore.recording.recorded_types import Health, RecordingMeta
-from fdbcore.types.timing_types import TimingCertificate
+from fdbcore.recording.health import Health
+from fdbcore.recording.marks import AgentLog
+from fdbcore.recording.meta import RecordingMeta
+from fdbcore.types.timing import TimingCertificate
 
 
 @pytest.fixture(scope="module")

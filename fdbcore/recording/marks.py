@@ -1,15 +1,13 @@
-"""The types of an agent's log on the timeline of a recording, as JSON values.
-
-They are for type checkers and the schemas, and the forms by which the files of a run are checked as they are read.
-"""
+"""An agent's own log on the timeline of a recording, as marks.json keeps it, and how it is read."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fdbcore.recording.meta_types import Count, OfActivity, Seconds
+from fdbcore.recording.files import OfActivity
+from fdbcore.types.units import Count, Seconds
 
 Place: TypeAlias = Literal["starts of B's turns", "ends of B's turns", "starts of A's turns", "ends of A's turns"]
 
@@ -21,7 +19,7 @@ class MarkOnTimeline(TypedDict):
     name: str
 
 
-class ClockOfLog(TypedDict):
+class LogClock(Struct, frozen=True):
     """What turns times t of the log into times of the recording: t + offset_s + drift_ppm * 1e-6 * (t + offset_s)."""
 
     offset_s: float
@@ -33,7 +31,9 @@ class ClockOfLog(TypedDict):
     place: Annotated[Place | None, Meta(description="what they were fitted to")]
     matched: Annotated[Count, Meta(description="how many of these starts or ends have such a mark")]
     of: Count
-    also: NotRequired[Annotated[list[str], Meta(description="names that agree, where each has too few marks alone")]]
+    also: Annotated[list[str], Meta(description="names that agree, where each has too few marks alone")] | UnsetType = (
+        UNSET
+    )
 
 
 class SplitAnswer(TypedDict):
@@ -45,7 +45,7 @@ class SplitAnswer(TypedDict):
     events_ms: Annotated[dict[str, float], Meta(description="the time from A's end to each event that the log has")]
 
 
-class StageTimes(TypedDict):
+class StageTimes(Struct, frozen=True):
     """The time between two events that follow each other."""
 
     start: str
@@ -67,7 +67,7 @@ class AgentLog(TypedDict):
     given_offset_ms: Annotated[float | None, Meta(description="the offset that the user gave")]
     given_session: NotRequired[Annotated[str, Meta(description="only entries that hold this text were read")]]
     refused: Annotated[str | None, Meta(description="why there are neither marks nor answers")]
-    clock: ClockOfLog | None
+    clock: LogClock | None
     marks: list[MarkOnTimeline]
     left_out: NotRequired[Annotated[list[str], Meta(description="entries that cannot be read, the first ones")]]
     left_out_count: NotRequired[Count]

@@ -1,7 +1,4 @@
-"""The forms of the lines of events.jsonl, with the fields that measures and reports rest on; other fields are free.
-
-A recording checks its lines by them as it reads these.
-"""
+"""The lines of events.jsonl, with the fields that measures and reports rest on; other fields are free."""
 
 from __future__ import annotations
 
@@ -11,8 +8,8 @@ from msgspec import UNSET, Meta, UnsetType, defstruct
 
 from fdbcore.recording.files import REFUSAL, REPLY
 from fdbcore.recording.form import MOST_TICKS
-from fdbcore.recording.meta_types import Count
 from fdbcore.types import Side, examiner_events, session_events, system_events, tools, usage
+from fdbcore.types.units import Count
 
 _Tick = Annotated[int, Meta(ge=0, le=MOST_TICKS)]
 _Ms = Annotated[float, Meta(ge=-10 * MOST_TICKS, le=10 * MOST_TICKS)]

@@ -1,15 +1,34 @@
-"""The types of a timing certificate, as JSON values.
-
-They are for type checkers and the schemas, and the forms by which the files of a run are checked as they are read.
-"""
+"""Whether a session kept time, as the clock, the transports of the sides and the self-test say it, in JSON values."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, Required, TypedDict
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from fdbcore.types import Side
+
+
+class TimingSelftest(TypedDict):
+    """What the harness itself adds, and whether that is what it states; without figures where it cannot be measured.
+    Fields may be added under the same version; a field is never given another meaning."""
+
+    schema: Literal["fdbcore.selftest/1"]
+    created: Annotated[str, Meta(description="UTC, ISO 8601")]
+    passed: Annotated[bool | None, Meta(description="null where it could not be done")]
+    why_not: NotRequired[str]
+    transport: NotRequired[str]
+    clicks: NotRequired[Annotated[int, Meta(description="that were sent")]]
+    returned: NotRequired[int]
+    delay_ms: NotRequired[Annotated[float, Meta(description="after which clicks came back: the median")]]
+    jitter_ms: NotRequired[Annotated[float, Meta(description="the largest delay less the smallest")]]
+    drift_ppm: NotRequired[float]
+    stated_ms: NotRequired[Annotated[float, Meta(description="the delay that the harness states: the median")]]
+    error_ms: NotRequired[Annotated[float, Meta(description="by how much clicks came later than stated: the median")]]
+    wire: NotRequired[Annotated[LatenessSummary, Meta(description="how late packets left")]]
+    missed: NotRequired[Annotated[int, Meta(description="ticks")]]
+    priority: NotRequired[Priority | None]
+    broke: NotRequired[Annotated[list[str], Meta(description="what did not hold")]]
 
 
 class LatenessSummary(TypedDict):
@@ -37,15 +56,15 @@ class ClockJump(TypedDict):
     ms: float
 
 
-class TickLateness(TypedDict):
+class TickLateness(TypedDict, total=False):
     """How late the ticks were."""
 
-    wake: LatenessSummary
-    resume: LatenessSummary
-    late: int
-    missed: int
-    suspends: list[ClockJump]
-    clock_steps: list[ClockJump]
+    wake: Annotated[LatenessSummary, Meta(description="of ticks, when the wait was over")]
+    resume: Annotated[LatenessSummary, Meta(description="of ticks, when Python went on")]
+    late: Annotated[int, Meta(ge=0, description="ticks that came late and were made up")]
+    missed: Annotated[int, Meta(ge=0, description="ticks that came too late")]
+    suspends: Annotated[list[ClockJump], Meta(description="when the machine was suspended")]
+    clock_steps: Annotated[list[ClockJump], Meta(description="when its wall clock was set")]
 
 
 class Granted(TypedDict, total=False):
@@ -112,28 +131,22 @@ class MeasuredSide(TypedDict, total=False):
     lag_steps: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="first steps that it does not answer")]
 
 
-class TimingCertificate(TypedDict):
+class TimingCertificate(TickLateness, total=False):
     """Whether a session kept time. On a virtual clock nothing is late, so nothing more is known."""
 
-    realtime: bool
-    clock: NotRequired[ClockUsed]
-    period_ns: NotRequired[int]
-    spin_ns: NotRequired[int]
-    wake: NotRequired[Annotated[LatenessSummary, Meta(description="of ticks, when the wait was over")]]
-    resume: NotRequired[Annotated[LatenessSummary, Meta(description="of ticks, when Python went on")]]
-    late: NotRequired[Annotated[int, Meta(ge=0, description="ticks that came late and were made up")]]
-    missed: NotRequired[Annotated[int, Meta(ge=0, description="ticks that came too late")]]
-    suspends: NotRequired[Annotated[list[ClockJump], Meta(description="when the machine was suspended")]]
-    clock_steps: NotRequired[Annotated[list[ClockJump], Meta(description="when its wall clock was set")]]
-    priority: NotRequired[Priority | None]
-    machine: NotRequired[Annotated[MachineLoad, Meta(description="at the end")]]
-    machine_before: NotRequired[MachineLoad]
-    processors: NotRequired[ProcessorUse]
-    padded_samples: NotRequired[Annotated[dict[Side, int], Meta(description="silence after a shorter file")]]
-    sides: NotRequired[Annotated[dict[Side, MeasuredSide], Meta(description="what the transport of each measured")]]
+    realtime: Required[bool]
+    clock: ClockUsed
+    period_ns: int
+    spin_ns: int
+    priority: Priority | None
+    machine: Annotated[MachineLoad, Meta(description="at the end")]
+    machine_before: MachineLoad
+    processors: ProcessorUse
+    padded_samples: Annotated[dict[Side, int], Meta(description="silence after a shorter file")]
+    sides: Annotated[dict[Side, MeasuredSide], Meta(description="what the transport of each measured")]
 
 
-class HeldAtOnce(TypedDict):
+class HeldAtOnce(Struct, frozen=True):
     """Calls that were held at once, to see whether the machine keeps time; the numbers are of all of them."""
 
     calls: int
@@ -143,7 +156,7 @@ class HeldAtOnce(TypedDict):
     wire_p99_ms: Annotated[float, Meta(description="how late packets left: the 99th percentile of the worst leg")]
 
 
-class MeasuredMachine(TypedDict):
+class MeasuredMachine(Struct, frozen=True):
     """On which machine, and with which versions, something was measured."""
 
     name: str
@@ -152,7 +165,7 @@ class MeasuredMachine(TypedDict):
     fdbcore: str
 
 
-class CallsAtOnce(TypedDict):
+class CallsAtOnce(Struct, frozen=True):
     """How many live calls at once a machine holds on time, with two WebRTC legs each, whose peers are there too."""
 
     schema: Literal["fdbcore.calls_at_once/1"]
