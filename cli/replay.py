@@ -91,6 +91,7 @@ def replay(
     Example: fdbcore replay calls/ --out RUN
     """
     from fdbcore.recording.run import is_replayed
+    from fdbcore.runs.engines import executor_of
     from fdbcore.runs.replay_jobs import ReplaySettings
     from fdbcore.runs.store import Store
     from fdbcore.sources.agent_logs import read_log
@@ -101,8 +102,8 @@ def replay(
     from .corpus import replay_calls
 
     oddities = Oddities()
-    executor = options.executor(engine, jobs)
     try:
+        executor = executor_of(engine, jobs)
         vad = vads[0] if vads else None
         settings = ReplaySettings(out, vad, changed_settings(changes), real_time, line_open, count_bad_input, store)
         named = NamedInput(**named_by, leave_out=measured_between(start, end))

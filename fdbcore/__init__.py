@@ -4,6 +4,7 @@
     run = fdbcore.replay_all("calls/", out="RUN")          # thousands of calls; fdbcore.run holds live ones
     fdbcore.call_rows(run), fdbcore.event_rows(run)        # tables for a data frame
     fdbcore.score(run, by="system")                        # measures with intervals, and which differences hold
+    fdbcore.score_suite(run)                               # the measures of the benchmark that it was held for
     fdbcore.compare(run, fdbcore.Run("OLD"))               # what changed, for better or worse
     fdbcore.gate(run, ["premature_per_turn <= 0.05"])      # passed, failed, or undecided
 
@@ -44,6 +45,10 @@ if TYPE_CHECKING:
     from fdbcore.runs.live import run as run
     from fdbcore.runs.replay import replay as replay
     from fdbcore.runs.replay_many import replay_all as replay_all
+    from fdbcore.runs.requests import RunRequest as RunRequest
+    from fdbcore.runs.requests import ScoreRequest as ScoreRequest
+    from fdbcore.runs.suite_scores import score_suite as score_suite
+    from fdbcore.runs.watch import RunWatch as RunWatch
     from fdbcore.session.conformance import vad_faults as vad_faults
     from fdbcore.session.turns import detect_turns as detect_turns
     from fdbcore.session.windows import WindowVad as WindowVad
@@ -66,6 +71,9 @@ _HOMES = {
     "Recording": "recording.reader",
     "Resampler": "_ext.resample",
     "Run": "analysis.corpus",
+    "RunRequest": "runs.requests",
+    "RunWatch": "runs.watch",
+    "ScoreRequest": "runs.requests",
     "Speaker": "protocols",
     "Transcriber": "protocols",
     "TurnDetector": "_ext.turns",
@@ -85,6 +93,7 @@ _HOMES = {
     "replay_all": "runs.replay_many",
     "run": "runs.live",
     "score": "analysis.statements",
+    "score_suite": "runs.suite_scores",
     "trend": "analysis.trends",
     "vad_faults": "session.conformance",
 }

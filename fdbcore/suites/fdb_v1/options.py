@@ -52,8 +52,8 @@ class ScoringWith:
         """By the options of the suite. SettingsError for what is unknown, or cannot be used."""
         with told_as("--transcriber", "asr"):
             sources = {redacted(address): word_source(address) for address in dict.fromkeys(options["transcriber"])}
-        detectors = list(dict.fromkeys(options["detector"]))
-        with told_as("--detector", "vad"):
+        detectors = list(dict.fromkeys(options["vad"]))
+        with told_as("--vad", "vad"):
             for name in detectors:
                 vad(name)
         judges, file = JudgeOptions.of(options), options.get("human")
