@@ -116,11 +116,6 @@ def known_vad(context: click.Context, parameter: click.Parameter, value: Any) ->
     return value if isinstance(value, str) else list(dict.fromkeys(value))
 
 
-vads = click.option("--vad", "vads", multiple=True, callback=known_vad, help="Voice activity detector: silero "
-                    "(default), energy, webrtc, or MODULE:CLASS of your own; recordings keep their own. Give it again "
-                    "to see which measures move with another.")  # fmt: skip
-
-
 def _state_prices(context: click.Context, parameter: click.Parameter, file: Path | None) -> None:
     """Let the prices in a file hold until the command ends. Raises UsageError for a file of another form."""
     from fdbcore.models.model_table import stated_prices
@@ -196,11 +191,6 @@ def marks(command: Callable[..., None]) -> Callable[..., None]:
     return log(offset(session(command)))
 
 
-def out(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Output folder. Replays overwrite theirs, live runs never do, so the defaults differ."""
-    return click.option("--out", type=FILE, default=Path(default), show_default=True, help="Output folder of the run.")
-
-
 def columns() -> int:
     """Width of a table in columns: that of the terminal, kept between 60 and 130; 80 without a terminal."""
     return min(max(shutil.get_terminal_size((80, 24)).columns, FEWEST_COLUMNS), MOST_COLUMNS)
@@ -232,11 +222,6 @@ def changed_settings(changes: Sequence[str]) -> dict[str, int]:
 def turn_settings(changes: Sequence[str]) -> TurnSettings:
     """The default settings with `changes` applied; see `changed_settings`."""
     return TurnSettings(**changed_settings(changes))
-
-
-def engine(told: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Where work is done. told: what a cluster does."""
-    return click.option("--engine", metavar="ray[://HOST:PORT]", help=f"{told} (default: on this machine).")
 
 
 def newest() -> Path:
