@@ -95,7 +95,7 @@ class SuiteCommand(click.Command):
     def _renamed(self, word: str, suites: Sequence[Suite]) -> str:
         """A word of the command; an earlier name of an option becomes that of today, which is told."""
         flag, sign, value = word.partition("=")
-        for option in (option for suite in suites for option in self._of(suite) if flag == option.was):
+        for option in (option for suite in suites for option in self._of(suite) if option.was and flag == option.was):
             if self.name == "run" and option.flag == "--vad":  # of `run` it decides how calls are held
                 raise click.UsageError(f"{flag}: expected fdbcore score {option.flag}, once the calls are held")
             click.echo(f"fdbcore {self.name}: {flag} is called {option.flag} now", err=True)
