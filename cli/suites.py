@@ -133,7 +133,7 @@ def parameter(option: Option, name: str = "", hidden: bool = False) -> click.Par
         return click.Argument([option.name], type=kind, metavar=metavar, nargs=count, required=option.required)
     help_text = option.help
     if option.flag == "--suite":
-        kind, help_text = SuiteName(), f"{help_text}{', '.join(registry.suites())}."
+        kind, help_text = SuiteName(), f"{help_text}: {', '.join(registry.suites())}."
     elif option.choices:
         kind = click.Choice(option.choices) if option.kind == "text" else _Count(option.choices)
     return click.Option(

@@ -30,7 +30,7 @@ from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.pages import write_results
 from fdbcore.runs.plan import Case
 from fdbcore.runs.prepared import PreparedRun, prepared
-from fdbcore.runs.requests import RunRequest, ScoreRequest, asked_by
+from fdbcore.runs.requests import RUN_OPTIONS, RunRequest, ScoreRequest, asked_by
 from fdbcore.runs.runner import run_cases
 from fdbcore.runs.selftest import timing_selftest, verdict
 from fdbcore.runs.services import endings, recipients
@@ -62,13 +62,12 @@ class HeldRun:
     is_whole: bool
 
 
-@asked_by(RunRequest)
+@asked_by(RunRequest, RUN_OPTIONS)
 def run(request: RunRequest) -> Run:
     """Let recorded users, or another party, talk with systems; record and score what happens, as `fdbcore run` does.
 
-    The arguments are the fields of `RunRequest`, which says what each means. A warning names what of the data is left
-    out. A call that fails stops no other: `calls` of the result has the status ("done", "failed", "invalid") and the
-    reason of each. `fdbcore.score_suite` scores the run by its benchmark again, with other options.
+    The arguments are the fields of `RunRequest`. A warning names what of the data is left out. A call that fails stops
+    no other: `calls` of the result has the status ("done", "failed", "invalid") and the reason of each.
 
     SettingsError for a wrong setting or address and for a folder of another run, InputError for clips, data or tools
     that cannot be used, RecordingError if `out` cannot be written, and FdbError for an error that would keep every case

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from inspect import signature
+from inspect import cleandoc, signature
 from pathlib import Path
 from typing import Any, Final, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
@@ -52,7 +52,6 @@ class _OfSystems(Struct, frozen=True):
 
 class RunRequest(_OfSystems, frozen=True, kw_only=True):
     """Calls to hold with `systems`, side B: addresses, or NAME=ADDRESS, which take turns.
-    RUN_OPTIONS explains all fields.
 
     Side A is given in one of three ways. a: the address of any party. clips: recorded users, in folders or lists of
     files. suite: the name of a benchmark, whose users come from `data` ("DIR" or "DIR?SETTINGS") or from the data that
@@ -95,7 +94,7 @@ RUN_OPTIONS: Final[Mapping[str, Option]] = {
     "systems": Option("--system", "Side B: a system, or NAME=ADDRESS.", "text", None, "ADDRESS", True, True),
     "a": Option("--a", "Side A: any party; with some suites, who plays users.", metavar="ADDRESS"),
     "clips": Option("--clips", "Side A: recorded users.", "place", several=True, metavar="PATH"),
-    "suite": Option("--suite", "Side A: the users of a benchmark: ", metavar="NAME"),
+    "suite": Option("--suite", "Side A: the users of a benchmark", metavar="NAME"),
     "data": Option("--data", "With --suite: its data (DIR?tail_s=30: settings).", "place", metavar="DIR"),
     "tools": Option("--tools", "What systems may call (.py, .json, or a world).", "place", metavar="FILE"),
     "lines": Option("--line", "What B hears A over: telephone, noise:20, ...", several=True, metavar="LINE"),
@@ -126,10 +125,7 @@ class ScoreRequest(_OfRuns, frozen=True, kw_only=True):
     """Runs, or files of replies, to score by the measures of a benchmark; () for the replies that it ships.
 
     suite: its name; by default that of the first run. options: values of its options of scoring by name. vads,
-    sensitivity: which measures of turn-taking move with these voice activity detectors, and under many settings of the
-    turn detector. jobs: requests at a time. engine: the address of a Ray cluster where transcribers and judges are
-    asked. figures: a folder for drawings (SVG) for a paper. out: the folder of the results, by default fdbcore-scores.
-    watch: is told how the scoring goes on.
+    sensitivity: about the turn-taking of the calls, as `fdbcore.score` says of a run. watch: is told how it goes on.
     """
 
     suite: str | None = None
@@ -150,7 +146,7 @@ class ScoreRequest(_OfRuns, frozen=True, kw_only=True):
 
 
 SCORE_OPTIONS: Final[Mapping[str, Option]] = {
-    "suite": Option("--suite", "Score by the measures of a benchmark: ", metavar="NAME"),
+    "suite": Option("--suite", "Score by the measures of a benchmark", metavar="NAME"),
     "sensitivity": Option("--sensitivity", "Score under many settings, and by another detector.", "flag"),
     "vads": Option("--vad", "Tell what moves with this detector.", several=True, metavar="NAME"),
     "jobs": Option("--jobs", "Processes; with --suite, requests at a time.", "count", metavar="N"),
@@ -175,8 +171,11 @@ def checked(options: Mapping[str, Option], request: Struct) -> None:
                 vad_of(vad)
 
 
-def asked_by(make: Callable[Fields, Request]) -> Callable[[Callable[[Request], Result]], Callable[Fields, Result]]:
-    """Makes a function of a request a function of the fields of the request."""
+def asked_by(
+    make: Callable[Fields, Request], options: Mapping[str, Option]
+) -> Callable[[Callable[[Request], Result]], Callable[Fields, Result]]:
+    """Makes a function of a request a function of the fields of the request, whose help says what each is."""
+    told = "\n".join(f"{name} ({option.flag}): {option.help}" for name, option in options.items())
 
     def decorate(work: Callable[[Request], Result]) -> Callable[Fields, Result]:
         @wraps(work)
@@ -185,6 +184,7 @@ def asked_by(make: Callable[Fields, Request]) -> Callable[[Callable[[Request], R
 
         taken = signature(make)
         setattr(of_fields, "__signature__", taken)  # noqa: B010
+        of_fields.__doc__ = "\n\n".join([cleandoc(work.__doc__ or ""), cleandoc(make.__doc__ or ""), told])
         of_fields.__annotations__ = {name: each.annotation for name, each in taken.parameters.items()}
         return of_fields
 

@@ -57,13 +57,13 @@ class SuiteScores:
     page: Path
 
 
-@asked_by(ScoreRequest)
+@asked_by(ScoreRequest, SCORE_OPTIONS)
 def score_suite(request: ScoreRequest) -> Mapping[str, Any]:
     """Score runs, or files of replies, by the measures of a benchmark, as `fdbcore score --suite` does.
 
-    The arguments are the fields of `ScoreRequest`, which says what each means. The result is the content of
-    OUT/scores.json: "rows" has the figures of each system, "differences" how the systems differ, with intervals and
-    corrected p values, "items" what they rest on, and "problems" what was left out. OUT/report.html shows them.
+    The arguments are the fields of `ScoreRequest`. The result is the content of OUT/scores.json: "rows" has the figures
+    of each system, "differences" how the systems differ, with intervals and corrected p values, "items" what they rest
+    on, and "problems" what was left out. OUT/report.html shows them.
 
     InputError if there is nothing to score, SettingsError for a wrong option or if `out` holds something else,
     RecordingError if it cannot be written, PartyError if a transcriber or judge is not available.
