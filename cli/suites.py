@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +19,7 @@ import click
 from fdbcore import registry
 from fdbcore.errors import FdbError
 from fdbcore.protocols.suite import Command, Console, Suite
+from fdbcore.runtime.numbers import whole_of
 from fdbcore.types import Option
 
 from . import options
@@ -131,11 +131,13 @@ def parameter(option: Option, name: str = "", hidden: bool = False) -> click.Par
         count = -1 if option.several else 1
         metavar = f"{option.flag}..." if option.several else option.flag
         return click.Argument([option.name], type=kind, metavar=metavar, nargs=count, required=option.required)
-    help_text = option.help
+    help_text, callback = option.help, options.each_named if option.kind == "place" else None
     if option.flag == "--suite":
         kind, help_text = SuiteName(), f"{help_text}: {', '.join(registry.suites())}."
+    elif option.choices and option.kind == "text":
+        kind = click.Choice(option.choices)
     elif option.choices:
-        kind = click.Choice(option.choices) if option.kind == "text" else _Count(option.choices)
+        kind, callback = str, _number_or_word
     return click.Option(
         [option.flag, name or option.name],
         type=kind,
@@ -144,24 +146,18 @@ def parameter(option: Option, name: str = "", hidden: bool = False) -> click.Par
         multiple=option.several,
         required=option.required,
         is_flag=option.kind == "flag",
-        callback=options.each_named if option.kind == "place" else None,
+        callback=callback,
         hidden=hidden,
         **({} if option.required else {"default": option.unset}),  # a default, even None, would count as given
         show_default=option.kind != "flag" and option.default is not None,
     )
 
 
-class _Count(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click alone
-    """A number, or one of the words; the library refuses others."""
-
-    name = "count"
-
-    def __init__(self, words: Sequence[str]) -> None:
-        self._words = words
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:  # noqa: ANN401
-        """The number, or the text as it is."""
-        return int(value) if re.fullmatch("[0-9]{1,9}", str(value)) else str(value)
+def _number_or_word(context: click.Context, parameter: click.Parameter, value: int | str) -> int | str:
+    """A number, or the text as it is: the library refuses what is neither."""
+    with suppress(ValueError):
+        return whole_of(str(value))
+    return value
 
 
 def given(context: click.Context, names: Sequence[str]) -> list[str]:
