@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from inspect import cleandoc, signature
 from pathlib import Path
-from typing import Any, Final, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
@@ -32,12 +32,15 @@ _KINDS: Final[Mapping[str, tuple[Any, str]]] = {
     "positive": (int | float, "a number above 0"),
     "flag": (bool, "true or false"),
 }
+_OBJECTS: Final[Mapping[str, type]] = {"limits": Mapping, "settings": TurnSettings}
+"""Fields that are no text, as on the command line, but objects."""
 VAD_HELP: Final = "Voice activity detector: silero, energy, webrtc, MODULE:CLASS."
 Fields = ParamSpec("Fields")
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 
 
+@runtime_checkable
 class OnDisk(Protocol):
     """A `Run`, or another thing with a folder."""
 
@@ -140,8 +143,11 @@ class ScoreRequest(_OfRuns, frozen=True, kw_only=True):
 
     @property
     def paths(self) -> list[Path]:
-        """The folders and files of what is scored."""
+        """The folders and files of what is scored. SettingsError for what is neither a run nor a path."""
         several = self.runs if isinstance(self.runs, Sequence) and not isinstance(self.runs, str) else [self.runs]
+        for each in several:
+            if not isinstance(each, str | os.PathLike | OnDisk):
+                raise SettingsError(f"runs: expected runs or paths, got {each!r}")
         return [Path(each) if isinstance(each, str | os.PathLike) else each.path for each in several]
 
 
@@ -160,10 +166,12 @@ SCORE_OPTIONS: Final[Mapping[str, Option]] = {
 
 
 def checked(options: Mapping[str, Option], request: Struct) -> None:
-    """SettingsError for a value of a request that its option does not take. Mappings and settings are what they say."""
+    """SettingsError for a value of a request that its option does not take."""
     for name, option in options.items():
         value = getattr(request, name)
-        if isinstance(value, Mapping | TurnSettings) or (value is None and option.unset is None):
+        if (kind := _OBJECTS.get(name)) is not None and not isinstance(value, kind):
+            raise SettingsError(f"{name}: expected a {kind.__name__}, got {value!r}")
+        if kind is not None or (value is None and option.unset is None):
             continue
         taken = _taken(option, value)
         for vad in () if option.flag != "--vad" else taken if option.several else [taken]:
@@ -212,7 +220,8 @@ def _taken(option: Option, given: Any) -> Any:  # noqa: ANN401
     """A value as it is passed on. SettingsError if it is of another kind than that of the option."""
     if option.several:
         one = replace(option, several=False)
-        return tuple(_taken(one, each) for each in ([given] if isinstance(given, str | os.PathLike) else given))
+        is_one = isinstance(given, str | os.PathLike) or not isinstance(given, Iterable)
+        return tuple(_taken(one, each) for each in ([given] if is_one else given))
     kind, expected = _KINDS[option.kind]
     fits = isinstance(given, kind) and isinstance(given, bool) == (kind is bool)
     if option.kind in ("count", "positive"):
