@@ -38,8 +38,8 @@ _typed: Final[set[str]] = set()
 
 OPTIONS: Final = (
     Option("--scenarios", "Scenarios: builtin, builtin-ja, or a file.", default="builtin", metavar="SET"),
-    Option("--pacing", "Examiner: slow, fast, both; fdb2-slow, fdb2-fast, fdb2.", default="slow", metavar="NAME"),
-    Option("--opens", "Who opens: either, examiner, system [default: by pacing].", metavar="WHO"),
+    Option("--pacing", "How quick the examiner is.", default="slow", choices=(*PACINGS, *BOTH)),
+    Option("--opens", "Who opens [default: by pacing].", choices=tuple(OPENS)),
     Option("--family", "Scenarios of this family alone.", several=True, metavar="ID"),
     Option("--scenario", "The scenario of this id alone.", several=True, metavar="ID"),
     Option("--per-family", "So many scenarios of each family, drawn by --examiner-seed.", "count", metavar="N"),
@@ -81,10 +81,6 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
     is asked for by name, or if no other one is left.
     """
     pacings = BOTH.get(options["pacing"], (options["pacing"],))
-    if unknown := [each for each in pacings if each not in PACINGS]:
-        raise SettingsError(f"--pacing: expected one of {', '.join((*PACINGS, *BOTH))}, got {unknown[0]!r}")
-    if (opens := options["opens"]) not in (None, *OPENS):
-        raise SettingsError(f"--opens: expected one of {', '.join(OPENS)}, got {opens!r}")
     if options["examiner_transcriber"] is not None:
         with told_as("--examiner-transcriber", "asr"):
             registry.live_transcriber(options["examiner_transcriber"])
