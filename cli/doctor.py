@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 @click.argument("subjects", nargs=-1, metavar="[FILE|SYSTEM]...")
 @click.option("--calls", is_flag=True, help="Also measure how many live calls at once this machine holds on time: two "
               "minutes in which it should do nothing else. `fdbcore run --jobs auto` takes that number.")  # fmt: skip
-@options.vad
+@click.option("--vad", default="silero", show_default=True, metavar="NAME", callback=options.known_vad,
+              help="Voice activity detector: silero, energy, webrtc, MODULE:CLASS.")  # fmt: skip
 @options.as_json
 def doctor(subjects: tuple[str, ...], calls: bool, vad: str, as_json: bool) -> None:
     """Check audio files, systems, and the timing of this machine.
@@ -172,14 +173,32 @@ def _test(systems: Sequence[str], show: bool) -> tuple[TimingSelftest, dict[str,
 
 def _calls_at_once(show: bool) -> CallsAtOnce:
     """How many live calls this machine holds at once; it is kept for `--jobs auto`."""
-    from .calls_at_once import calls_told, measure_calls_at_once
+    from fdbcore.runs.calls_at_once import measured_calls_at_once
 
-    with one_line("fdbcore doctor", usage=()):
-        found = measure_calls_at_once(quiet=not show)
+    from .status import Status, Teller
+
+    with one_line("fdbcore doctor", usage=()), Status(not show) as status:
+        found = measured_calls_at_once(Teller("fdbcore doctor", status, quiet=not show))
     if show:
-        for line in calls_told(found):
+        for line in _calls_told(found):
             click.echo(line)
     return found
+
+
+def _calls_told(found: CallsAtOnce) -> Iterator[str]:
+    """What was measured, in lines for a reader."""
+    from fdbcore.runs.calls_at_once import probe_text
+
+    most = found.most
+    if not most:
+        yield f"live calls at once: none is held on time; {probe_text(found.probes[-1])}"
+        return
+    yield (
+        f"live calls at once: {found.calls}, 15 % below the {most} that were held on time for ten seconds; "
+        "each had two WebRTC legs, whose peers were here, too"
+    )
+    more = [held for held in found.probes if held.calls > most]
+    yield f"  {probe_text(min(more, key=lambda held: held.calls))}"
 
 
 def _fetched_models(show: bool) -> dict[str, CheckedModel]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import click
 
 from fdbcore.errors import FdbError, InputError, PartyError
+from fdbcore.runtime.redaction import redacted
 
 from .options import FAILED, INTERRUPTED
 
@@ -29,9 +30,9 @@ def one_line(
     try:
         yield
     except usage as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(redacted(str(error))) from None
     except FdbError as error:
-        click.echo(f"{command}: {error}", err=True)
+        click.echo(f"{command}: {redacted(str(error))}", err=True)
         if failed:
             stays = isinstance(error, PartyError) and not error.transient  # such as a wrong key
             click.echo(f"{command}: {'once this is mended, ' if stays else ''}{failed}", err=True)

@@ -11,8 +11,7 @@ import click
 from fdbcore.errors import FdbError
 
 from .endings import one_line
-from .folders import newest
-from .options import DONE, FAILED, FILE
+from .options import DONE, FAILED, FILE, newest
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Call

@@ -15,10 +15,11 @@ from .exits import FAILED, INTERRUPTED
 
 TYPED: Final = f"{__name__}.typed"
 """The key of a context's `meta` that holds all words of the command."""
+_MODULES: Final = {"acts": "suites", "dataset": "suites", "scenarios": "suites"}
 
 
 class LazyCommands(click.Group):
-    """A group whose command NAME is the function NAME of the module NAME in this package."""
+    """A group whose command NAME is the object NAME of the module NAME, or that in _MODULES, in this package."""
 
     def __init__(self, *arguments: Any, names: Sequence[str] = (), **settings: Any) -> None:  # noqa: ANN401
         super().__init__(*arguments, **settings)
@@ -55,6 +56,6 @@ class LazyCommands(click.Group):
         """The command of that name; None if there is none."""
         if cmd_name not in self._names:
             return None
-        module = importlib.import_module(f".{cmd_name}", __package__)
+        module = importlib.import_module(f".{_MODULES.get(cmd_name, cmd_name)}", __package__)
         command: click.Command = getattr(module, cmd_name)
         return command

@@ -8,13 +8,12 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from fdbcore.errors import FdbError, InputError, RecordingError, SettingsError, nearest, told_as
+from fdbcore.errors import InputError, RecordingError, SettingsError, nearest, told_as
 from fdbcore.runtime.numbers import number_of, whole_of
 from fdbcore.types import TurnSettings
 
@@ -25,9 +24,6 @@ from .exits import UNMEASURED as UNMEASURED
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Call, Run
-    from fdbcore.runs.held_here import HeldCalls
-    from fdbcore.runtime.executor import Executor
-    from fdbcore.session.converse import LiveSettings
 
 FEWEST_COLUMNS, MOST_COLUMNS = 60, 130
 SCREEN_COLUMNS: Final = 100
@@ -44,6 +40,13 @@ def named(text: str) -> str:
     if text and not os.path.realpath(text).startswith(("/dev/", "/proc/")) and stat.S_ISFIFO(_mode(text)):
         raise click.BadParameter(f"expected a file or folder, got the pipe {text}, which may never end")
     return text
+
+
+def each_named(context: click.Context, parameter: click.Parameter, value: Any) -> Any:  # noqa: ANN401
+    """The callback of a path, or of several, that settings may follow; see `named`."""
+    for text in [value] if isinstance(value, str) else value or ():
+        named(text)
+    return value
 
 
 def _mode(path: str) -> int:
@@ -69,6 +72,9 @@ class _Written(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
             return super().convert(read(value) if isinstance(value, str) else value, param, ctx)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+    def _describe_range(self) -> str:
+        return ""  # what --help adds to a number; the error says it
 
 
 class Whole(_Written, click.IntRange):
@@ -96,28 +102,18 @@ def each_once(context: click.Context, parameter: click.Parameter, value: Sequenc
     return tuple(found.values())
 
 
-def _known_vad(context: click.Context, parameter: click.Parameter, value: str) -> str:
+def known_vad(context: click.Context, parameter: click.Parameter, value: Any) -> Any:  # noqa: ANN401
+    """The callback of a detector, or of several, each once. Raises UsageError for one that is unknown."""
     from fdbcore.registry import VADS, vad
 
-    if value not in VADS:
-        try:
-            with told_as("--vad", "vad"):
-                vad(value)
-        except SettingsError as error:
-            raise click.UsageError(str(error)) from error
-    return value
-
-
-def known_vads(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> Sequence[str]:
-    """Each detector once. Raises UsageError for one that is unknown."""
-    return [_known_vad(context, parameter, value) for value in dict.fromkeys(values)]
-
-
-vad = click.option("--vad", callback=_known_vad, default="silero", show_default=True,
-                   help="Voice activity detector: silero, energy, webrtc, or MODULE:CLASS of your own.")  # fmt: skip
-vads = click.option("--vad", "vads", multiple=True, callback=known_vads, help="Voice activity detector: silero "
-                    "(default), energy, webrtc, or MODULE:CLASS of your own; recordings keep their own. Give it again "
-                    "to see which measures move with another.")  # fmt: skip
+    try:
+        for name in [value] if isinstance(value, str) else value:
+            if name not in VADS:
+                with told_as("--vad", "vad"):
+                    vad(name)
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from error
+    return value if isinstance(value, str) else list(dict.fromkeys(value))
 
 
 def _state_prices(context: click.Context, parameter: click.Parameter, file: Path | None) -> None:
@@ -132,7 +128,7 @@ def _state_prices(context: click.Context, parameter: click.Parameter, file: Path
 
 
 price = click.option("--price", type=FILE, metavar="FILE", callback=_state_prices, expose_value=False, help="Prices of "
-                     "yours (TOML), which go before list prices; see docs/costs.md.")  # fmt: skip
+                     "yours (TOML, docs/costs.md), before list prices.")  # fmt: skip
 changes = click.option(
     "--set", "changes", multiple=True, metavar="KEY=MS", help="Change a setting of the turn detector, in milliseconds."
 )
@@ -195,11 +191,6 @@ def marks(command: Callable[..., None]) -> Callable[..., None]:
     return log(offset(session(command)))
 
 
-def out(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Output folder. Replays overwrite theirs, live runs never do, so the defaults differ."""
-    return click.option("--out", type=FILE, default=Path(default), show_default=True, help="Output folder of the run.")
-
-
 def columns() -> int:
     """Width of a table in columns: that of the terminal, kept between 60 and 130; 80 without a terminal."""
     return min(max(shutil.get_terminal_size((80, 24)).columns, FEWEST_COLUMNS), MOST_COLUMNS)
@@ -233,34 +224,14 @@ def turn_settings(changes: Sequence[str]) -> TurnSettings:
     return TurnSettings(**changed_settings(changes))
 
 
-def engine(told: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Where work is done. told: what a cluster does."""
-    return click.option("--engine", metavar="ray[://HOST:PORT]", help=f"{told} (default: on this machine).")
+def newest() -> Path:
+    """The newest run in the current folder, for a command without one; says which. UsageError if there is none."""
+    from fdbcore.recording.run import newest_run
 
-
-def executor(engine: str | None, jobs: int | None) -> Executor:
-    """What --engine and --jobs name. Raises UsageError if there is no such engine, or none that can be reached."""
-    from fdbcore.runtime.executor import Workers
-
-    if engine is None:
-        return Workers(jobs)
-    from fdbcore.runs.ray_cluster import RayCluster
-
-    kind, _, address = engine.partition("://")
-    if kind != "ray" or (not address and engine != kind):
-        raise click.UsageError(f"--engine: expected ray or ray://HOST:PORT, got {engine}")
-    try:
-        return RayCluster(address, jobs)
-    except FdbError as error:
-        raise click.UsageError(str(error)) from error
-
-
-def held_calls(executor: Executor, jobs: int | str) -> Callable[[Path, LiveSettings], HeldCalls] | None:
-    """What holds live calls on the nodes of `executor`, `jobs` at a time on each; None for this machine."""
-    from fdbcore.runs.ray_cluster import RayCluster
-
-    if not isinstance(executor, RayCluster):
-        return None
-    from fdbcore.runs.ray_calls import CallsOnCluster
-
-    return partial(CallsOnCluster, executor.entry, calls_per_node=jobs if isinstance(jobs, int) else None)
+    path = newest_run(Path())
+    if path is None:
+        raise click.UsageError(
+            "expected a RUN, and there is none in this folder: make one with fdbcore replay or fdbcore run"
+        )
+    click.echo(f"fdbcore {click.get_current_context().info_name}: {path}, the newest run here", err=True)
+    return path

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
-
-import click
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from fdbcore.protocols import Endpoint
 from fdbcore.registry import endpoint
 from fdbcore.report.format import clock_text
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.plan import Case
-from fdbcore.runs.runner import FINISH, GO_ON, NOW, RunProgress, Watch
-from fdbcore.runtime.waits import Wait
+from fdbcore.runs.watch import FINISH, GO_ON, NOW, RunProgress, RunWatch
 from fdbcore.session.converse import CLOSING, OPENING, WAITING
 from fdbcore.types import Side, ticks_to_s
 
-from .status import Part, Status
+from .status import Part, Status, Teller
 
 if TYPE_CHECKING:
     from fdbcore.recording.meta import Outcome
@@ -29,22 +26,23 @@ _ANSWERS: Final = {FINISH: "finishing the live calls; press Ctrl-C again to end 
 _NOT_LIVE: Final = {OPENING: "opening", WAITING: "waiting to be joined", CLOSING: "closing"}
 
 
-class Display(Watch):
+class Display(Teller, RunWatch):
     """On a terminal, draws one line per live call; always prints one line per case that has ended.
 
     In its `with` block, the first Ctrl-C asks the run to finish its live calls; a second one, or SIGTERM, to end them
     now. lines: False prints only the cases that were not done.
     """
 
-    def __init__(self, folder: RunFolder, lines: bool) -> None:
-        self._folder, self._plan = folder, folder.plan
+    folder: RunFolder
+
+    def __init__(self, command: str, status: Status, quiet: bool, lines: bool) -> None:
+        super().__init__(command, status, quiet)
         self._lines = lines
-        self._status = Status(quiet=not lines)
-        self._kinds = Counter(ending for case in folder.plan.cases if (ending := folder.ending(case)) is not None)
+        self._kinds = Counter[str]()
         self._interrupts = self._answered = GO_ON
         self._invited: set[str] = set()
 
-    def __enter__(self) -> Display:
+    def __enter__(self) -> Self:
         signals = (signal.SIGINT, signal.SIGTERM)
         self._before: Any = {number: signal.signal(number, self._interrupt) for number in signals}
         return self
@@ -60,61 +58,61 @@ class Display(Watch):
         self._interrupts = min(self._interrupts + more, NOW)
 
     def asked(self) -> int:
-        """The stop that the user asked for, as `run_cases` takes it; prints each new answer once."""
+        """The stop that the user asked for; prints each new answer once."""
         if self._answered < self._interrupts:
             self._answered = self._interrupts
-            self._status.clear()
-            click.echo(_ANSWERS[self._answered], err=True)
+            self._print(_ANSWERS[self._answered])
         return self._answered
+
+    def begins(self, folder: RunFolder) -> None:
+        """Count the cases that have ended before."""
+        self.folder = folder
+        self._kinds.update(ending for case in folder.plan.cases if (ending := folder.ending(case)) is not None)
 
     def ended(self, case: Case, outcome: Outcome, again: bool) -> None:
         """Print the line of a case that has ended; again: it will be run once more."""
         self._invited.discard(case.name)
-        ending = self._folder.ending(case) or outcome["kind"]
+        ending = self.folder.ending(case) or outcome["kind"]
         if not again:
             self._kinds[ending] += 1
         how = ending if outcome["reason"] is None else f"{ending}: {outcome['reason']}"
-        count = "will run again" if again else f"{self._kinds.total()} of {len(self._plan.cases)}"
-        self._status.clear()
+        count = "will run again" if again else f"{self._kinds.total()} of {len(self.folder.plan.cases)}"
         if self._lines:
-            click.echo(f"{case.name}: {how} ({count})", err=True)
+            self._print(f"{case.name}: {how} ({count})")
         elif outcome["kind"] != "done" and not again:
-            click.echo(f"fdbcore run: {case.name}: {how}", err=True)
+            self.warn(f"{case.name}: {how}")
 
     def progress(self, progress: RunProgress) -> None:
         """Print once per call where somebody has to join, and redraw the lines of the live calls."""
+        plan = self.folder.plan
         for case, tick in progress.live:
             if self._lines and tick == WAITING:
-                self.invite([case])
+                self.invites([case])
         live = [
-            Part(case.name, max(ticks_to_s(tick), 0), self._plan.expected_s(case), self._position(case, tick))
+            Part(case.name, max(ticks_to_s(tick), 0), plan.expected_s(case), self._position(case, tick))
             for case, tick in progress.live
         ]
         shown = ("done", *(["declined"] if self._kinds["declined"] else []), "failed", "invalid")
         kinds = ", ".join(f"{self._kinds[kind]} {kind}" for kind in shown)
-        head = f"{self._kinds.total()} of {len(self._plan.cases)} cases ended: {kinds}"
-        if self._plan.settings.realtime:
+        head = f"{self._kinds.total()} of {len(plan.cases)} cases ended: {kinds}"
+        if plan.settings.realtime:
             head = f"about {clock_text(progress.left_s)} left; {head}"
-        self._status(head, self._kinds.total(), len(self._plan.cases), live)
+        self._status(head, self._kinds.total(), len(plan.cases), live)
 
-    def invite(self, cases: Iterable[Case]) -> None:
+    def invites(self, cases: Sequence[Case]) -> None:
         """Print where somebody has to join these calls, once for each."""
         for case in cases:
-            if case.name not in self._invited:
+            if not self._quiet and case.name not in self._invited:
                 self._invited.add(case.name)
-                self._status.clear()
-                click.echo("".join(f"{line}\n" for line in _invitations(case)), nl=False, err=True)
-
-    def waits(self, wait: Wait) -> None:
-        """Show that a call waits for a busy server."""
-        self._status.wait(wait)
+                for line in _invitations(case):
+                    self._print(line)
 
     def _position(self, case: Case, tick: int) -> str:
         """How far a live call is, such as "0:12 of 1:05", or the state it is in."""
         if tick in _NOT_LIVE:
             return _NOT_LIVE[tick]
         most = "of" if case.user.length_s is not None else "of at most"
-        return f"{clock_text(ticks_to_s(tick))} {most} {clock_text(self._plan.expected_s(case))}"
+        return f"{clock_text(ticks_to_s(tick))} {most} {clock_text(self.folder.plan.expected_s(case))}"
 
 
 def _invitations(case: Case) -> Iterator[str]:

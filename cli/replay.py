@@ -36,7 +36,9 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
               "'*-caller.wav' '*-agent.wav'.")  # fmt: skip
 @click.option("--swap", is_flag=True, help="Exchange the two sides.")
 @click.option("--offset-ms", type=options.Whole(), default=0, help="Start B this much later (negative: start A later).")
-@options.vads
+@click.option("--vad", "vads", multiple=True, callback=options.known_vad, help="Voice activity detector: silero "
+              "(default), energy, webrtc, or MODULE:CLASS of your own; recordings keep their own. Give it again "
+              "to see which measures move with another.")  # fmt: skip
 @options.changes
 @click.option("--real-time", is_flag=True, help="Run on the live clock: same results, plus a timing certificate.")
 @click.option(
@@ -48,7 +50,7 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
 )
 @click.option("--to", "end", metavar="TIME", help="Leave out what comes after, such as the good-bye: 3:40 or -0:10.")
 @click.option("--jobs", type=options.Whole(1), help="Sessions replayed at a time (default: one per processor).")
-@options.engine("Replay several sessions on a Ray cluster that this machine belongs to")
+@click.option("--engine", metavar="ray[://HOST:PORT]", help="Replay several sessions on a Ray cluster.")
 @click.option("--store", metavar="URL", help="With --engine, if the machines do not all see --out: an object store "
               "that calls go through, such as s3://BUCKET/FOLDER.")  # fmt: skip
 @click.option("--meta", type=FILE, help="CSV table about the calls, joined by path or file name. Its column "
@@ -58,7 +60,7 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
 @click.option("--labels", type=FILE, help="Labels by people: a CSV, TextGrid, RTTM or Audacity file, or a folder of "
               "them.")  # fmt: skip
 @options.marks
-@options.out("fdbcore-run")
+@click.option("--out", type=FILE, default=Path("fdbcore-run"), show_default=True, help="Output folder of the run.")
 @options.as_json
 @options.quiet
 def replay(
@@ -91,6 +93,7 @@ def replay(
     Example: fdbcore replay calls/ --out RUN
     """
     from fdbcore.recording.run import is_replayed
+    from fdbcore.runs.engines import executor_of
     from fdbcore.runs.replay_jobs import ReplaySettings
     from fdbcore.runs.store import Store
     from fdbcore.sources.agent_logs import read_log
@@ -101,8 +104,8 @@ def replay(
     from .corpus import replay_calls
 
     oddities = Oddities()
-    executor = options.executor(engine, jobs)
     try:
+        executor = executor_of(engine, jobs)
         vad = vads[0] if vads else None
         settings = ReplaySettings(out, vad, changed_settings(changes), real_time, line_open, count_bad_input, store)
         named = NamedInput(**named_by, leave_out=measured_between(start, end))

@@ -15,7 +15,6 @@ from fdbcore.errors import AudioError
 
 from . import options
 from .endings import one_line
-from .folders import newest
 from .options import DONE, FAILED, FILE, UNMEASURED
 from .report_options import ReportOptions
 from .suites import given
@@ -83,7 +82,7 @@ def report(context: click.Context, /, **given_options: Any) -> None:  # noqa: AN
 
             sys.exit(trend(asked))
     asked.check()
-    path = asked.runs[0] if asked.runs else newest()
+    path = asked.runs[0] if asked.runs else options.newest()
     with _one_line(UNMEASURED if asked.gate else FAILED):
         sys.exit(_report(path, asked))
 

@@ -2,196 +2,118 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fdbcore.errors import FdbError, InputError, SettingsError
+from fdbcore.errors import SettingsError
+from fdbcore.runs.requests import RUN_OPTIONS, RunRequest
 
 from . import options
-from .calls_at_once import AUTO, Jobs, jobs_of
-from .options import DONE, FAILED
-from .suites import SuiteCommand, SuiteName, given
+from .endings import one_line
+from .lazy import TYPED
+from .options import DONE
+from .suites import SuiteCommand, given, of_request, suite_options
 
 if TYPE_CHECKING:
-    from fdbcore.runs.plan import PlannedSystem
-
-    from .run_plan import Wanted
-
-SYSTEM_HELP = (
-    "Side B, a system under test: its address, or NAME=ADDRESS. May be repeated; systems then take turns. "
-    "livekit:// is experimental."
-)
-SUITE_HELP = "Side A: the users of this benchmark, from --data or from the data that ships with it."
-DATA_HELP = "With --suite: folder of spoken data; DIR?tail_s=30 adds settings of the clips."
-CLIPS_HELP = (
-    "Side A: recorded users, in a folder or a list of files; PATH?level_dbov=-26&tail_s=5 adds settings. May be "
-    "repeated."
-)
-OUT_HELP = (
-    "Folder of the run; of a run that was stopped, to continue it (default: a new folder, fdbcore-live-TIME-SYSTEM)."
-)
-
-TOOLS_HELP = (
-    "What the systems may call: a Python file of functions, or a JSON file of schemas with commands; "
-    "FILE?latency=normal adds settings. Or the address of another world."
-)
-JOBS_HELP = (
-    "Calls at a time, four per process; with --engine, on each node. auto: as many as `fdbcore doctor --calls` finds "
-    "that the machine holds on time."
-)
-LINE_HELP = (
-    "What B hears A over: clean, telephone, noise:20, babble:15, loss:5, jitter:40 or echo:-30. May be repeated: each "
-    "case then goes over each line, and the tables show what a line costs."
-)
+    from fdbcore.analysis.corpus import Run
 
 
-@click.command(cls=SuiteCommand, suite_options="run", short_help="Run live calls with systems, record and score them.")
-@click.option("--system", "systems", multiple=True, required=True, metavar="ADDRESS", help=SYSTEM_HELP)
-@click.option(
-    "--a",
-    metavar="ADDRESS",
-    help="Side A: any party, such as scripted:FILE or webrtc; beside a --suite that allows it, who plays its users.",
+@click.command(
+    cls=SuiteCommand,
+    suite_options="run",
+    params=of_request(RUN_OPTIONS),
+    short_help="Run live calls with systems, record and score them.",
 )
-@click.option("--clips", multiple=True, metavar="PATH", help=CLIPS_HELP)
-@click.option("--suite", type=SuiteName(), help=SUITE_HELP)
-@click.option("--data", metavar="DIR", help=DATA_HELP)
-@click.option("--tools", metavar="FILE", help=TOOLS_HELP)
-@click.option("--line", "lines", multiple=True, metavar="LINE", help=LINE_HELP)
-@click.option("--trials", type=options.Whole(1), default=1, show_default=True, help="How often each case is run.")
-@click.option("--clock", type=click.Choice(["real", "virtual"]), help="virtual: "
-              "run in lockstep, as fast as the system computes; for systems clocked by their input. Compute time does "
-              "not count as latency (default: real; virtual where a benchmark does not score timing, and all systems "
-              "take a recording and reply once).")  # fmt: skip
-@click.option(
-    "--max-s",
-    type=options.Number(0.01),
-    default=600.0,
-    show_default=True,
-    help="Longest call, in seconds.",
-)
-@click.option("--jobs", type=Jobs(), default=1, show_default=True, metavar="N|auto", help=JOBS_HELP)
-@options.engine("Hold the calls on a Ray cluster that this machine belongs to, on nodes that do nothing else meanwhile")
-@click.option("--limit", "limits", multiple=True, metavar="SYSTEM=N", help="Calls at a time with this system.")
-@click.option("--again", type=click.Choice(["failed", "invalid", "all"]), help="Run the cases that ended so once more.")
-@click.option("--seed", type=options.Whole(), help="Seed of the order of the cases (default: random; it is recorded).")
-@options.vad
-@options.changes
-@click.option("--out", type=options.FILE, help=OUT_HELP)
-@click.option("--like", type=options.FILE, metavar="RUN", help="Tell where the settings that systems confirm differ "
-              "from those in this run.")  # fmt: skip
-@click.option("--max-cost", "max_usd", type=options.Number(0, min_open=True), metavar="USD",
-              help="Begin no call that would make the run cost more; the same command with more goes on.")  # fmt: skip
+@click.option("--like", type=options.FILE, metavar="RUN", help="Tell where confirmed settings differ from this run's.")
 @options.price
-@click.option("--first", type=options.Whole(1), metavar="N", help="Run N cases, print what they took and cost, and "
-              "ask before the others.")  # fmt: skip
 @click.option("--yes", is_flag=True, help="With --first: do not ask.")
-@click.option("--no-score", is_flag=True, help="Do not score by the benchmark once all calls have ended.")
-@click.option("--local-only", is_flag=True, help="Refuse the run if audio or words would leave this machine "
-              "and its network.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Print how many calls, hours and USD this takes; contact no "
-              "system and write nothing.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Print calls, hours and USD; contact no system.")
 @options.as_json
 @options.quiet
 @click.pass_context
 def run(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401
     """Run live calls with systems, record and score them.
 
-    Side A, a recorded user or any other party, talks with side B, the system. With --suite, the run is then scored as
-    by `fdbcore score --suite`, into a folder beside it, if the benchmark does so. Without --out, each run gets a folder
-    of its own, and the first line names it. To continue a run that was stopped or killed, give the same command with
-    --out and that folder; cases that have ended run again only with --again. Press Ctrl-C once to finish the live calls
-    and start no more, twice to end them now.
+    Side A, a recorded user or any other party, talks with side B, the system. The same command with --out and the
+    folder of a run that was stopped goes on. Press Ctrl-C once to finish the live calls, twice to end them now.
 
     Example: fdbcore run --system echo --clips calls/ --clock virtual --max-s 10
     """
-    from fdbcore.runtime.redaction import asking_nobody, redacted
+    from msgspec.structs import replace
 
-    from .run_plan import Wanted
+    from fdbcore.runs.live import hold
+    from fdbcore.runs.prepared import prepared
+    from fdbcore.runtime.redaction import asking_nobody
 
-    wanted = Wanted.of(values)
-    if wanted.suite is None:
-        for option in given(context, ("no_score", *wanted.suite_options)):
+    from .run_costs import print_costs
+    from .run_screen import RunScreen
+    from .status import Status
+
+    as_json, quiet, is_dry, yes = (values.pop(name) for name in ("as_json", "quiet", "dry_run", "yes"))
+    if values["suite"] is None:
+        for option in given(context, ("score", *suite_options(context))):
             raise click.UsageError(f"{option} needs --suite")
-    elif wanted.no_score:
-        for option in given(context, [option.name for option in wanted.suite.options.score]):
-            raise click.UsageError(f"{option} cannot be combined with --no-score")
-    if wanted.suite is not None and wanted.data is None:
-        for option in given(context, [option.name for option in wanted.suite.options.data]):
-            raise click.UsageError(f"{option} needs --data")
-    elif wanted.suite is not None:
-        for option in given(context, [option.name for option in wanted.suite.options.run]):
-            raise click.UsageError(f"{option} cannot be combined with --data")
-    try:
-        with asking_nobody() if wanted.dry_run else nullcontext():
-            code = _run(wanted)
-    except InputError as error:
-        raise click.UsageError(redacted(str(error))) from None
-    except FdbError as error:
-        click.echo(f"fdbcore run: {redacted(str(error))}", err=True)
-        code = FAILED
-    sys.exit(code)
+    with one_line("fdbcore run"), Status(quiet or as_json) as status:
+        like = _other_run(values.pop("like"), values["out"])
+        request = _request(values)
+        if request.first is None and yes:
+            raise SettingsError("--yes: expected --first N")
+        if request.first is not None and not (yes or is_dry or is_terminal()):
+            raise SettingsError(f"--first {request.first}: expected a terminal to ask on, or --yes")
+        screen = RunScreen(status, request.out is None, like, not yes, as_json, quiet or (is_dry and as_json))
+        request = replace(request, watch=screen)
+        if is_dry:
+            with asking_nobody(), prepared(request, is_dry=True) as ready:
+                print_costs(ready, request, as_json)
+            sys.exit(DONE)
+        try:
+            held = hold(request)
+        except KeyboardInterrupt:
+            if not screen.has_begun:
+                raise
+            held = None
+        sys.exit(screen.ends(held))
 
 
-def _run(wanted: Wanted) -> int:
-    """Do what was asked for, and return the exit code. Where a peer joins the first call, the port is open at once."""
-    from fdbcore.endpoints.webrtc.endpoint import opened_early
-    from fdbcore.models.model_table import PRICES, stated_text
-    from fdbcore.recording.files import write_text
-    from fdbcore.runs.budget import Budget
-    from fdbcore.runs.folder import RunFolder
-    from fdbcore.runs.plan import unless_refused
-
-    from .run_calls import Calls
-    from .run_costs import Trial, announce, print_costs
-    from .run_plan import plan_of, scoring_of, system_of
-
-    like = options.read_run(wanted.like) if wanted.like else None
-    if like and wanted.out and wanted.out.resolve() == like.path.resolve():
-        raise SettingsError(f"--like {like.path}: expected another run, got the one to hold")
-    scoring = scoring_of(wanted)
-    executor = options.executor(wanted.engine, None)
-    systems = [system_of(text) for text in wanted.systems]
-    trial = Trial.of(wanted.first, wanted.yes, wanted.dry_run)
-    with _folder_of(wanted, systems) as path, unless_refused(path):
-        plan = plan_of(wanted, systems, path)
-        held = options.held_calls(executor, wanted.jobs)
-        # A node then has a number of its own, and none here counts.
-        of_each_node = held is not None and wanted.jobs == AUTO and not wanted.dry_run
-        jobs = 1 if of_each_node else jobs_of(wanted.jobs, plan.settings.realtime, wanted.dry_run, wanted.quiet)
-        if wanted.dry_run:
-            print_costs(RunFolder(path, plan), wanted.again, jobs, wanted.as_json, wanted.max_usd)
-            return DONE
-        same = f"run the same command {'again' if wanted.out else f'with --out {path}'}"
-        if wanted.out is None and not wanted.quiet:
-            click.echo(f"fdbcore run: writing to {path}; if it is stopped, {same} to continue", err=True)
-        if not wanted.quiet:
-            announce(plan)
-            if of_each_node and plan.settings.realtime:
-                click.echo(
-                    "how many calls a node holds on time is measured there first, if not known: two minutes", err=True
-                )
-        with RunFolder(path, plan) as folder:
-            if prices := stated_text():
-                write_text(path / PRICES, prices)
-            if wanted.again is not None:
-                folder.hold_again(wanted.again)
-            budget = Budget(wanted.max_usd) if wanted.max_usd else None
-            calls = Calls(wanted, folder, jobs, executor, held, same, budget, trial, scoring, like)
-            with opened_early(address for case in calls.first for address in case.addresses):
-                return calls.run()
+def is_terminal() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin.isatty()
 
 
-def _folder_of(wanted: Wanted, systems: Sequence[PlannedSystem]) -> AbstractContextManager[Path]:
-    """The folder of the run: the one that the user named, or a new one; of a dry run, only its path."""
-    from .folders import live_name, new_live_folder
+def _other_run(path: Path | None, out: Path | None) -> Run | None:
+    """The run in a folder; SettingsError if it is the one to hold."""
+    like = options.read_run(path) if path else None
+    if like and out and out.resolve() == like.path.resolve():
+        raise SettingsError(f"--like {path}: expected another run, got the one to hold")
+    return like
 
-    if wanted.out is not None:
-        return nullcontext(wanted.out if wanted.out.name.strip(".") else wanted.out.resolve())
-    if wanted.again is not None:
-        raise SettingsError(f"--again {wanted.again}: expected --out, the folder of the run whose cases to run again")
-    return nullcontext(Path(live_name(systems))) if wanted.dry_run else new_live_folder(systems)
+
+def _request(values: dict[str, Any]) -> RunRequest:
+    """What the user asks for, by the values of the options."""
+    own = {name: values.pop(name) for name in RUN_OPTIONS}
+    suite = own.pop("suite")
+    own["settings"], own["limits"] = options.turn_settings(own["settings"]), _limits(own["limits"])
+    own["score"] = not own["score"]
+    return RunRequest(
+        **own,
+        suite=suite and suite.name,
+        suite_options={} if suite is None else values,
+        typed=click.get_current_context().meta[TYPED],
+    )
+
+
+def _limits(texts: Sequence[str]) -> dict[str, int]:
+    limits = {}
+    for text in texts:
+        name, _, count = text.rpartition("=")
+        if not name or not re.fullmatch("[1-9][0-9]{0,8}", count):
+            raise SettingsError(f"--limit {text}: expected SYSTEM=N, N at least 1")
+        if name in limits:
+            raise SettingsError(f"--limit {text}: expected each system once, got {name} again")
+        limits[name] = int(count)
+    return limits

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from fdbcore.errors import SettingsError
+from fdbcore.runs.engines import executor_of
+from fdbcore.runs.requests import SCORE_OPTIONS, ScoreRequest, checked
 
 from . import options
 from .endings import one_line
@@ -18,33 +19,25 @@ from .options import DONE, FAILED
 from .status import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from fdbcore.analysis.corpus import Run
-    from fdbcore.analysis.statements import Statements
     from fdbcore.recording.meta import Settings
-    from fdbcore.runtime.executor import Executor
 
 REFERENCE: Final = "reference"
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreOptions:
-    """How to score a run: the options of `fdbcore score`."""
-
-    cluster: str | None
-    by: str | None
-    sensitivity: bool
-    vads: Sequence[str]
-    reference: Path | None
-    since: str
-    executor: Executor
-
-
-def score_run(path: Path, asked: ScoreOptions, out: Path | None, as_json: bool, quiet: bool) -> int:
+def score_run(
+    asked: ScoreRequest,
+    cluster: str | None,
+    by: str | None,
+    reference: Path | None,
+    since: str,
+    as_json: bool,
+    quiet: bool,
+) -> int:
     """Score a run again, write scores.json and scores.html into it (or `out`), print them, return the exit code."""
     from fdbcore.analysis.corpus import Run
-    from fdbcore.analysis.statements import STATEMENTS
+    from fdbcore.analysis.groups import check_column, unit
+    from fdbcore.analysis.statements import STATEMENTS, score
     from fdbcore.recording.others import keep_others
     from fdbcore.report.comparison.words import longer_moments
     from fdbcore.report.groups.page import SCORES_PAGE, write_statements
@@ -54,13 +47,43 @@ def score_run(path: Path, asked: ScoreOptions, out: Path | None, as_json: bool, 
     from .compare import without_page
     from .report_pages import write_pages
 
-    with one_line("fdbcore score", "the new scores of single calls are kept"):
-        keep_others((out or path) / STATEMENTS, (out or path) / SCORES_PAGE)
-        run = Run(path, since=asked.since)
-        content = _score(run, asked, out or path, quiet or as_json)
-        if out is None:  # otherwise the run stays as it is
+    with one_line("fdbcore score", "the new scores of single calls are kept"), Status(quiet or as_json) as status:
+        checked(SCORE_OPTIONS, asked)
+        (path,) = asked.paths
+        out = Path(asked.out or path)
+        keep_others(out / STATEMENTS, out / SCORES_PAGE)
+        run = Run(path, since=since)
+        options.tell_damaged("fdbcore score", (call for call in run.calls if call.damaged_beside))
+        people = None
+        if reference is not None and run.settings is not None:
+            # Replaying the reference takes long, so check the columns first.
+            unit(run.scored, cluster)
+            if by is not None:
+                check_column(run.scored, by, "--by")
+            status("replaying the reference")
+            people = _reference(asked, reference, run.settings, out)
+        done = Counter[str]()
+
+        def count(work: str) -> None:
+            done[work] += 1
+            if done[work] % 10 == 0:
+                status(f"{done[work]:,} {work}")
+
+        content = score(
+            run,
+            by=by,
+            cluster=cluster,
+            sensitivity=asked.sensitivity,
+            detectors=asked.vads,
+            reference=people,
+            executor=executor_of(asked.engine, asked.jobs),
+            out=out,
+            watch=count,
+        )
+        status.clear()
+        if asked.out is None:  # otherwise the run stays as it is
             write_pages(run, without_page(run.calls, longer_moments(content["longer"])), WHOLE, quiet=True)
-        page = write_statements(content, out or path)
+        page = write_statements(content, out)
         if as_json:
             click.echo(json.dumps(content, ensure_ascii=False))
         elif not quiet:
@@ -70,69 +93,26 @@ def score_run(path: Path, asked: ScoreOptions, out: Path | None, as_json: bool, 
     return FAILED if content["unread"] else DONE
 
 
-def _score(run: Run, asked: ScoreOptions, out: Path, quiet: bool) -> Statements:
-    from fdbcore.analysis.groups import check_column, unit
-    from fdbcore.analysis.statements import score
-
-    reference = None
-    options.tell_damaged("fdbcore score", (call for call in run.calls if call.damaged_beside))
-    done = Counter[str]()
-    with Status(quiet) as status:
-
-        def count(work: str) -> None:
-            done[work] += 1
-            if done[work] % 10 == 0:
-                status(f"{done[work]:,} {work}")
-
-        if asked.reference is not None and run.settings is not None:
-            # Replaying the reference takes long, so check the columns first.
-            unit(run.scored, asked.cluster)
-            if asked.by is not None:
-                check_column(run.scored, asked.by, "--by")
-            reference = _reference(asked, asked.reference, run.settings, out, count)
-        return score(
-            run,
-            by=asked.by,
-            cluster=asked.cluster,
-            sensitivity=asked.sensitivity,
-            detectors=asked.vads,
-            reference=reference,
-            executor=asked.executor,
-            out=out,
-            watch=count,
-        )
-
-
-def _reference(asked: ScoreOptions, path: Path, own: Settings, out: Path, count: Callable[[str], None]) -> Run:
+def _reference(asked: ScoreRequest, path: Path, own: Settings, out: Path) -> Run:
     """The run in `path`. A folder of audio is first replayed with the settings `own` into `out`/reference."""
     from fdbcore.analysis.corpus import Run
+    from fdbcore.recording.files import part_of
     from fdbcore.recording.run import is_recorded
+    from fdbcore.runs.replay_many import replay_all
+    from fdbcore.session.vad import check_installed
+    from fdbcore.types import TurnSettings
 
     if not path.exists():
         raise SettingsError(f"--reference {path}: expected a run, or audio, got no such file")
     if is_recorded(path):
         return Run(path)
-    from fdbcore.recording.files import part_of
-    from fdbcore.runs.replay_jobs import ReplaySettings
-    from fdbcore.runs.replay_many import replay_corpus
-    from fdbcore.session.vad import check_installed
-    from fdbcore.sources.calls import NamedInput, named_calls
-    from fdbcore.sources.names import Oddities
-
-    oddities = Oddities()
-    calls = named_calls(NamedInput([path]), oddities)
     if (name := own["vad"]["B"]["name"]) not in asked.vads:
         check_installed(name, "--reference")
-    settings = ReplaySettings(part_of(out, REFERENCE), name, own["turns"])
-    work = f"of {len(calls):,} calls of the reference replayed"
-    entries = replay_corpus(
-        calls,
-        settings,
-        asked.executor,
-        oddities,
-        lambda progress, ended: count(work) if ended else None,
+    settings = TurnSettings(**own["turns"])
+    run = replay_all(
+        path, out=part_of(out, REFERENCE), vad=name, settings=settings, jobs=asked.jobs, engine=asked.engine
     )
-    for entry in entries:
-        if entry["unscored"]:
-            click.echo(f"fdbcore score: reference {entry['name']}: {entry['unscored']}", err=True)
-    return Run(out / REFERENCE)
+    for call in run.calls:
+        if call.unscored:
+            click.echo(f"fdbcore score: reference {call.name}: {call.unscored}", err=True)
+    return run

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from fdbcore.clock import now_ns
+from fdbcore.runs.watch import Watch
 from fdbcore.runtime.redaction import on_screen
 from fdbcore.runtime.waits import Wait, watching_waits
 
@@ -107,3 +108,29 @@ class Status:
             if self._live is not None:
                 self._live.stop()
                 self._live = None
+
+
+class Teller(Watch):
+    """Tells on standard error what long work does. quiet: tell only what could not be used."""
+
+    def __init__(self, command: str, status: Status, quiet: bool) -> None:
+        self._command = command
+        self._status = status
+        self._quiet = quiet
+
+    def warn(self, text: str) -> None:
+        """Print a line of the command."""
+        self._print(f"{self._command}: {text}")
+
+    def note(self, text: str) -> None:
+        """Print a line of the command, unless it is quiet."""
+        if not self._quiet:
+            self.warn(text)
+
+    def step(self, text: str, done: float = 0, total: float | None = None) -> None:
+        """Show the current step below the lines of a terminal."""
+        self._status(text, done, total)
+
+    def _print(self, line: str) -> None:
+        self._status.clear()
+        click.echo(line, err=True)

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +19,7 @@ import click
 from fdbcore import registry
 from fdbcore.errors import FdbError
 from fdbcore.protocols.suite import Command, Console, Suite
+from fdbcore.runtime.numbers import whole_of
 from fdbcore.types import Option
 
 from . import options
@@ -30,8 +31,10 @@ from .status import Status
 _TYPES: Final[Mapping[str, Any]] = {
     "text": str,
     "path": options.FILE,
+    "place": str,
     "count": options.Whole(1),
     "integer": options.Whole(),
+    "positive": options.Number(0, min_open=True),
     "flag": bool,
 }
 
@@ -48,10 +51,6 @@ class SuiteName(click.ParamType):  # type: ignore[type-arg]  # generic in new ve
         except (FdbError, ImportError) as error:
             self.fail(str(error), param, ctx)
 
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """The names of all benchmarks, for --help."""
-        return f"[{'|'.join(registry.suites())}]"
-
 
 def every_suite() -> list[Suite]:
     """All benchmarks that can be imported; prints a line for one that cannot, and continues."""
@@ -65,7 +64,7 @@ def every_suite() -> list[Suite]:
 
 
 class SuiteCommand(click.Command):
-    """A command that also has the options of the benchmark in --suite, or of all benchmarks without --suite.
+    """A command that takes the options of benchmarks. --help shows those of the one in --suite.
 
     suite_options: the attribute of `SuiteOptions` that lists the options.
     """
@@ -78,40 +77,41 @@ class SuiteCommand(click.Command):
     ) -> None:
         super().__init__(*arguments, **settings)
         self._suite_options = suite_options
+        if suite_options != "agree":
+            self.epilog = f"The options of a benchmark: fdbcore {self.name} --suite NAME --help"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Look for --suite first, since it decides which options there are; then parse all of them."""
         words = [word for arg in args for word in arg.split("=", 1)]
         named = [name for word, name in pairwise(words) if word == "--suite" and name in registry.suites()]
         suites = [suite for suite in every_suite() if not named or suite.name == named[-1]]
-        added: dict[str, dict[str, Option]] = {}
-        for suite in suites:
-            for option in self._added(suite):
-                added.setdefault(option.name, {})[suite.name] = option
-        ctx.meta[__name__] = [_parameter(self._shown(by_suite, bool(named))) for by_suite in added.values()]
-        return super().parse_args(ctx, args)
+        added = {option.name: option for suite in suites for option in self._added(suite)}
+        is_hidden = (
+            not named and self._suite_options != "agree"
+        )  # of agree, no --suite has to say whose labels these are
+        ctx.meta[__name__] = [parameter(option, hidden=is_hidden) for option in added.values()]
+        return super().parse_args(ctx, [self._renamed(word, suites) for word in args])
 
-    def _shown(self, by_suite: Mapping[str, Option], is_named: bool) -> Option:
-        """An option of some benchmarks, by their names: without --suite its help says whose it is, and what of each.
+    def _renamed(self, word: str, suites: Sequence[Suite]) -> str:
+        """A word of the command; an earlier name of an option becomes that of today, which is told."""
+        flag, sign, value = word.partition("=")
+        for option in (option for suite in suites for option in self._of(suite) if option.was and flag == option.was):
+            if self.name == "run" and option.flag == "--vad":  # of `run` it decides how calls are held
+                raise click.UsageError(f"{flag}: expected fdbcore score {option.flag}, once the calls are held")
+            click.echo(f"fdbcore {self.name}: {flag} is called {option.flag} now", err=True)
+            return f"{option.flag}{sign}{value}"
+        return word
 
-        Those of `agree` begin with what they are for, which no --suite has to say.
-        """
-        *_, last = by_suite.values()
-        told: dict[str, list[str]] = {}
-        for name, option in by_suite.items():
-            told.setdefault(option.help, []).append(name)
-        if is_named or self._suite_options == "agree":
-            return replace(last, help=" ".join(told))
-        return replace(last, help=" ".join(f"{', '.join(names)}: {text}" for text, names in told.items()))
+    def _of(self, suite: Suite) -> Sequence[Option]:
+        """The options of a benchmark for the command."""
+        of_suite: Sequence[Option] = getattr(suite.options, self._suite_options)
+        if self._suite_options != "run":
+            return of_suite
+        return [*of_suite, *suite.options.data, *(suite.options.score if suite.scores_runs else ())]
 
     def _added(self, suite: Suite) -> Sequence[Option]:
-        added: Sequence[Option] = getattr(suite.options, self._suite_options)
-        if self._suite_options != "run":
-            return added
         own = {flag for param in self.params for flag in param.opts}
-        added = [*added, *suite.options.data]
-        scored = suite.options.score if suite.scores_runs else ()
-        return [*added, *(option for option in scored if option.flag not in own)]
+        return [option for option in self._of(suite) if option.flag not in own]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The parameters of the command, then those of benchmarks, then --help."""
@@ -119,33 +119,60 @@ class SuiteCommand(click.Command):
         return [*own, *ctx.meta[__name__], last]
 
 
-def _parameter(option: Option) -> click.Parameter:
-    kind = _TYPES[option.kind]
+def of_request(asked: Mapping[str, Option]) -> list[click.Parameter]:
+    """The options of the fields of a request, by the names of the fields."""
+    return [parameter(option, name) for name, option in asked.items()]
+
+
+def parameter(option: Option, name: str = "", hidden: bool = False) -> click.Parameter:
+    """What click makes of an option. name: of its value."""
+    kind: Any = _TYPES[option.kind]
     if not option.flag.startswith("-"):
         count = -1 if option.several else 1
         metavar = f"{option.flag}..." if option.several else option.flag
         return click.Argument([option.name], type=kind, metavar=metavar, nargs=count, required=option.required)
+    help_text, callback = option.help, options.each_named if option.kind == "place" else None
+    if option.flag == "--suite":
+        kind, help_text = SuiteName(), f"{help_text}: {', '.join(registry.suites())}."
+    elif option.choices and option.kind == "text":
+        kind = click.Choice(option.choices)
+    elif option.choices:
+        kind, callback = str, _number_or_word
     return click.Option(
-        [option.flag, option.name],
+        [option.flag, name or option.name],
         type=kind,
-        help=option.help,
+        help=f"{help_text} May be repeated." if option.several else help_text,
         metavar=option.metavar,
         multiple=option.several,
         required=option.required,
         is_flag=option.kind == "flag",
+        callback=callback,
+        hidden=hidden,
         **({} if option.required else {"default": option.unset}),  # a default, even None, would count as given
         show_default=option.kind != "flag" and option.default is not None,
     )
 
 
+def _number_or_word(context: click.Context, parameter: click.Parameter, value: int | str) -> int | str:
+    """A number, or the text as it is: the library refuses what is neither."""
+    with suppress(ValueError):
+        return whole_of(str(value))
+    return value
+
+
 def given(context: click.Context, names: Sequence[str]) -> list[str]:
     """The flags of those parameters in `names` that the user gave."""
     return [
-        param.opts[-1]
+        param.opts[0]
         for param in context.command.get_params(context)
         if param.name in names
         and context.get_parameter_source(str(param.name)) is not click.core.ParameterSource.DEFAULT
     ]
+
+
+def suite_options(context: click.Context) -> list[str]:
+    """The names of the options that benchmarks added to the command."""
+    return [str(param.name) for param in context.meta[__name__]]
 
 
 class SuiteCommands(LazyCommands):
@@ -210,7 +237,7 @@ def _command(command: Command) -> click.Command:
             done = command.do(values, _Console(name, quiet, show))
         sys.exit(DONE if done else FAILED)
 
-    parameters = [_parameter(option) for option in command.options]
+    parameters = [parameter(option) for option in command.options]
     return options.quiet(click.Command(command.name, params=parameters, callback=callback, help=command.help))
 
 
@@ -254,3 +281,32 @@ class _Console(Console):
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+
+
+def _group(name: str, short_help: str, text: str) -> click.Command:
+    help_text = "Benchmark of the command, if several have one of that name."
+    params = [click.Option(["--suite"], type=SuiteName(), metavar="NAME", help=help_text)]
+    return SuiteCommands(name, params=params, short_help=short_help, help=text, callback=lambda suite: None)
+
+
+acts = _group(
+    "acts",
+    "Check the acts that replies are labelled with.",
+    """Check a file of dialogue acts: their names, definitions and colours, and what swapping them costs.
+
+    Example (needs such a file): fdbcore acts validate acts.toml""",
+)
+dataset = _group(
+    "dataset",
+    "Make the data of a benchmark.",
+    """Make the data of a benchmark: records, and the speech of their users.
+
+    Example: fdbcore dataset speak SET""",
+)
+scenarios = _group(
+    "scenarios",
+    "List, show, check and import scenarios.",
+    """List, show, check and import scenarios: what a person wants of a system, goal by goal.
+
+    Example: fdbcore scenarios validate builtin""",
+)

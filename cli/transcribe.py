@@ -17,7 +17,6 @@ from fdbcore.types import TICKS_PER_S
 
 from . import options
 from .endings import one_line
-from .folders import newest
 from .options import DONE, FAILED, FILE
 from .status import Status
 
@@ -78,7 +77,7 @@ def transcribe(
     with one_line("fdbcore transcribe", "the sides that were done are kept; the same command goes on"):
         with told_as("--transcriber", "asr"):
             source = word_source_of(address)
-        places = [_Place(run, call) for run in map(options.read_run, runs or [newest()]) for call in run.calls]
+        places = [_Place(run, call) for run in map(options.read_run, runs or [options.newest()]) for call in run.calls]
         limit = None if max_usd is None else _SpendingLimit(source, language, max_usd)
         if dry_run:
             sys.exit(_print_costs([place.call for place in places], source, language))

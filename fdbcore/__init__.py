@@ -4,6 +4,7 @@
     run = fdbcore.replay_all("calls/", out="RUN")          # thousands of calls; fdbcore.run holds live ones
     fdbcore.call_rows(run), fdbcore.event_rows(run)        # tables for a data frame
     fdbcore.score(run, by="system")                        # measures with intervals, and which differences hold
+    fdbcore.score_suite(run)                               # the measures of the benchmark that it was held for
     fdbcore.compare(run, fdbcore.Run("OLD"))               # what changed, for better or worse
     fdbcore.gate(run, ["premature_per_turn <= 0.05"])      # passed, failed, or undecided
 

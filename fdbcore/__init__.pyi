@@ -24,6 +24,10 @@ from .recording.reader import Recording as Recording
 from .runs.live import run as run
 from .runs.replay import replay as replay
 from .runs.replay_many import replay_all as replay_all
+from .runs.requests import RunRequest as RunRequest
+from .runs.requests import ScoreRequest as ScoreRequest
+from .runs.suite_scores import score_suite as score_suite
+from .runs.watch import RunWatch as RunWatch
 from .session.conformance import vad_faults as vad_faults
 from .session.turns import detect_turns as detect_turns
 from .session.windows import WindowVad as WindowVad

@@ -102,9 +102,9 @@ def test_what_is_asked_wrongly_says_so(tmp_path: Path) -> None:
     with pytest.raises(fdbcore.FdbError, match="expected a run or a recording"):
         fdbcore.Run(tmp_path / "nothing")
     for given, message in (
-        ({}, "run: expected one of clips, suite and a, got none"),
-        ({"a": "echo", "suite": "dialogue-acts"}, "run: expected one of clips, suite and a, got a and suite"),
-        ({"a": "echo", "data": tmp_path}, "run: data: expected it with suite alone"),
+        ({}, "expected one of --clips, --suite and --a, got none"),
+        ({"a": "echo", "clips": [SAMPLE]}, "expected one of --clips, --suite and --a, got --a and --clips"),
+        ({"a": "echo", "data": tmp_path}, "--data: expected --suite"),
         ({"suite": "nope"}, f"suite: expected one of {', '.join(suites())}, got 'nope'"),
     ):
         with pytest.raises(fdbcore.FdbError, match=message):

@@ -37,9 +37,12 @@ _WHICH: Final = ("party", "name", "model", "path", "address", "url", "command")
 
 
 def of_making(typed: Sequence[str], runs: Mapping[str, Run]) -> dict[str, Any]:
-    """How figures were made, as JSON values by title. typed: the command after `fdbcore`; runs: what was scored."""
+    """How figures were made, as JSON values by title.
+
+    typed: the command after `fdbcore`, if it was one; runs: what was scored.
+    """
     made = {
-        "command": shlex.join(["fdbcore", *without_secrets(typed)]),
+        **({"command": shlex.join(["fdbcore", *without_secrets(typed)])} if typed else {}),
         "date": str(clock.utc_today()),
         **{name: str(text) for name, text in of_versions(installed_versions())},
         "seed": str(SEED),

@@ -8,9 +8,13 @@ from .estimates import expected_use as expected_use
 from .estimates import tokens_of as tokens_of
 from .expected_words import expected_hearing as expected_hearing
 from .expected_words import expected_words as expected_words
+from .judge_flags import JUDGE as JUDGE
 from .judge_flags import MAX_COST as MAX_COST
+from .judge_flags import PUBLISHED as PUBLISHED
 from .judge_flags import REPEATS as REPEATS
 from .judge_flags import RUBRICS as RUBRICS
+from .judge_flags import TRANSCRIBER as TRANSCRIBER
+from .judge_flags import VADS as VADS
 from .judge_options import JudgeOptions as JudgeOptions
 from .judge_options import expected_of as expected_of
 from .kept_scores import read_kept_scores as read_kept_scores

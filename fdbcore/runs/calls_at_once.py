@@ -18,7 +18,7 @@ from msgspec import to_builtins
 
 from fdbcore._version import __version__
 from fdbcore.clock import utc_now
-from fdbcore.errors import RecordingError
+from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.recording.files import write_json
 from fdbcore.recording.form import kept_of_form
 from fdbcore.recording.reader import Recording
@@ -26,6 +26,7 @@ from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.held_here import CALLS_PER_PROCESS
 from fdbcore.runs.plan import PlannedSystem, make_plan
 from fdbcore.runs.runner import run_cases
+from fdbcore.runs.watch import Watch
 from fdbcore.runtime.cache_folder import cache_folder
 from fdbcore.runtime.executor import Workers
 from fdbcore.session.converse import MAX_MISSED_SHARE, LiveSettings
@@ -120,13 +121,29 @@ def known_calls_at_once(realtime: bool = True) -> int | None:
     return None
 
 
-def needed_calls_at_once(realtime: bool) -> int:
-    """`known_calls_at_once`; if that is None, it is measured and kept."""
-    if (known := known_calls_at_once(realtime)) is None:
-        found = calls_at_once()
-        keep(found)
-        known = found.calls
-    return known
+def needed_calls_at_once(realtime: bool, watch: Watch | None = None, may_measure: bool = True) -> int:
+    """`known_calls_at_once`; if that is None, it is measured, or SettingsError where it may not be."""
+    if (known := known_calls_at_once(realtime)) is not None:
+        return known
+    if not may_measure:
+        raise SettingsError("--jobs auto: expected this machine to be measured: fdbcore doctor --calls")
+    return measured_calls_at_once(watch or Watch()).calls
+
+
+def measured_calls_at_once(watch: Watch) -> CallsAtOnce:
+    """`calls_at_once`, which is kept."""
+    watch.note("live calls at once: two minutes in which this machine should do nothing else")
+    found = calls_at_once(lambda held: watch.note(probe_text(held)))
+    keep(found)
+    return found
+
+
+def probe_text(held: HeldAtOnce) -> str:
+    """How well calls were held at once, in a line."""
+    return (
+        f"{held.calls} calls: {held.missed} of {held.ticks} ticks missed, {held.late} late, "
+        f"packets {held.wire_p99_ms:.1f} ms late (p99)"
+    )
 
 
 def _kept_in() -> Path:

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from itertools import chain, islice
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Final
 
 from fdbcore.audio.files import content_hash, state_of
-from fdbcore.clock import utc_now
+from fdbcore.clock import local_minute, utc_now
 from fdbcore.errors import RecordingError, SettingsError
 from fdbcore.measures.costs import Cost, call_cost
 from fdbcore.measures.reading import Reading
@@ -37,8 +38,8 @@ from fdbcore.recording.run import (
     state_of_case,
     write_plan,
 )
-from fdbcore.runs.plan import Case, RunPlan
-from fdbcore.runtime.redaction import clean
+from fdbcore.runs.plan import Case, PlannedSystem, RunPlan
+from fdbcore.runtime.redaction import clean, redacted
 from fdbcore.session.converse import has_declined
 from fdbcore.types.timing import TimingSelftest
 
@@ -51,6 +52,7 @@ AGAIN: Final[Mapping[str, tuple[str, ...]]] = {
 
 _DIFFERENCES_SHOWN: Final = 3
 _MOST_CHARACTERS: Final = 60
+_MOST_SYSTEM_CHARACTERS: Final = 40
 
 
 class RunFolder:
@@ -158,6 +160,37 @@ class RunFolder:
             return None
         reading = Reading(self.path / case.name)
         return reading if reading.n_ticks else None
+
+
+def live_name(systems: Sequence[PlannedSystem]) -> str:
+    """The name of a new folder for a live run: the time and the systems, as in fdbcore-live-20261123-0912-moshi.
+
+    Of an address, which may hold a key, only the scheme is in it.
+    """
+    names = [
+        name if name != redacted(address) else address.removeprefix("far:").partition(":")[0]
+        for name, address in systems
+    ]
+    named = re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(names))[:_MOST_SYSTEM_CHARACTERS].strip("-.")
+    return "-".join(filter(None, ["fdbcore-live", local_minute(), named]))
+
+
+@contextmanager
+def new_live_folder(systems: Sequence[PlannedSystem]) -> Iterator[Path]:
+    """A new folder in the current one for a live run. If nothing was written into it, it is removed again.
+
+    It is made at once, so that two runs that begin in the same minute never share one.
+    """
+    name = live_name(systems)
+    for path in (Path(name if number == 1 else f"{name}-{number}") for number in count(1)):
+        with suppress(FileExistsError):
+            path.mkdir()
+            break
+    try:
+        yield path
+    finally:
+        with suppress(OSError):  # it holds the run
+            path.rmdir()
 
 
 def seed_of(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""The options about judges that benchmarks share; `judge_options` reads their values."""
+"""The options of scoring that benchmarks share; `judge_options` reads those about judges."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ from typing import Final
 
 from fdbcore.types import Option
 
-REPEATS: Final = Option(
-    "--repeats", "Ask judges so many times; a mark is the median.", kind="count", default=1, metavar="K"
+TRANSCRIBER: Final = Option(
+    "--transcriber", "Take words from here: whisper, nemo, openai:MODEL, told, ...", several=True, metavar="ADDRESS"
 )
-RUBRICS: Final = Option("--rubrics", "Wording of the rubrics: 1, 2, or both, compared.", default="1", metavar="WORDING")
+VADS: Final = Option(
+    "--vad", "Tell what moves with this voice activity detector.", several=True, metavar="NAME", was="--detector"
+)
+JUDGE: Final = Option("--judge", "Let this model judge; others are compared.", several=True, metavar="JUDGE:NAME")
+REPEATS: Final = Option("--repeats", "Ask each judge K times; the median counts.", kind="count", default=1, metavar="K")
+RUBRICS: Final = Option(
+    "--rubrics", "Wording of the rubrics; both are compared.", default="1", choices=("1", "2", "both")
+)
 MAX_COST: Final = Option(
-    "--max-cost", "Ask judges nothing that would cost more in this scoring; the same command goes on.", metavar="USD"
+    "--max-cost", "Stop before judging costs more; the same command with more goes on.", "positive", metavar="USD"
 )
+PUBLISHED: Final = Option("--published", "Show published figures, too; nothing is tested against them.", kind="flag")

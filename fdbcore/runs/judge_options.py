@@ -13,7 +13,6 @@ from fdbcore.protocols import Judge
 from fdbcore.registry import judge
 from fdbcore.runs.asking import Desk, JudgeAnswer, JudgeRequest, ask_each_once, spent_on
 from fdbcore.runs.estimates import expected_use, tokens_of, unpriced
-from fdbcore.runtime.numbers import number_of
 from fdbcore.types.usage import ExpectedUse, Unit
 
 DEFAULT_REQUESTS: Final = 4
@@ -48,11 +47,11 @@ class JudgeOptions:
         names = [each.name for each in judges]
         if again := next((name for name in names if names.count(name) > 1), None):
             raise SettingsError(f"--judge: expected judges of different names, got {again} twice")
-        limit_usd, repeats = _usd_of(options["max_cost"]), options["repeats"] or 1
+        limit_usd, repeats = options["max_cost"], options["repeats"] or 1
         if limit_usd is not None:
             for name in unpriced([service for each in judges for service in each.services()]):
                 raise SettingsError(f"--max-cost: expected judges with a known price, but {name} is unpriced")
-        wordings = _wordings_of(options.get("rubrics", "1"))
+        wordings = {"both": [0, 1], "1": [0], "2": [1]}[options.get("rubrics", "1")]
         asked = {"--repeats": repeats > 1, "--max-cost": limit_usd is not None, "--rubrics": wordings != [0]}
         if not judges and (needed := [name for name, is_asked in asked.items() if is_asked]):
             raise SettingsError(f"{needed[0]}: expected --judge beside it, got none")
@@ -78,23 +77,6 @@ class JudgeOptions:
         for asked in self.judges:
             own = self.repeated([each for each in questions if each.judge is asked])
             yield expected_of(asked, [*{(id(each.kept), each.key): each for each in own}.values()], tokens_out)
-
-
-def _wordings_of(given: str) -> list[int]:
-    known = {"both": [0, 1], "1": [0], "2": [1]}
-    if given not in known:
-        raise SettingsError(f"--rubrics: expected one of {', '.join(known)}, got {given!r}")
-    return known[given]
-
-
-def _usd_of(given: str | None) -> float | None:
-    try:
-        usd = None if given is None else number_of(given)
-    except ValueError:
-        usd = 0.0
-    if usd is not None and usd <= 0:
-        raise SettingsError(f"--max-cost: expected a sum in USD above 0, got {given!r}")
-    return usd
 
 
 def expected_of(

@@ -2,165 +2,168 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final, Literal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
+from fdbcore import clock
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.line_effects import pooled_lines
 from fdbcore.analysis.score import pooled_measures, read_scores, score, unscored
 from fdbcore.analysis.survey import Survey
 from fdbcore.analysis.systems import RunSummary, SystemSummary
 from fdbcore.endpoints.webrtc.endpoint import opened_early
-from fdbcore.errors import SettingsError
+from fdbcore.errors import FdbError
 from fdbcore.measures.costs import total
 from fdbcore.measures.placed_lines import placed_lines
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import SCORES, write_json
+from fdbcore.models.model_table import PRICES, stated_text
+from fdbcore.recording.files import SCORES, write_json, write_text
 from fdbcore.recording.run import SCORED, SELFTEST, SUMMARY
-from fdbcore.registry import suite as suite_of
-from fdbcore.registry import vad as vad_of
 from fdbcore.report.call.document import Document, document
 from fdbcore.report.call.page import write_report
 from fdbcore.runs.amend import keep_stages
-from fdbcore.runs.budget import Budget, check_priced
-from fdbcore.runs.calls_at_once import needed_calls_at_once
-from fdbcore.runs.folder import RunFolder, seed_of
-from fdbcore.runs.pages import OnCall, write_results
-from fdbcore.runs.plan import (
-    PlannedSystem,
-    clock_of,
-    make_plan,
-    prompted,
-    recorded_users,
-    side_a_of,
-    unless_refused,
-    world_of,
-)
-from fdbcore.runs.runner import Watch, run_cases
-from fdbcore.runs.selftest import timing_selftest
-from fdbcore.runs.services import check_local
-from fdbcore.session.converse import LiveSettings
-from fdbcore.session.vad import DEFAULT_VAD
+from fdbcore.runs.budget import Budget
+from fdbcore.runs.folder import RunFolder
+from fdbcore.runs.pages import write_results
+from fdbcore.runs.plan import Case
+from fdbcore.runs.prepared import PreparedRun, prepared
+from fdbcore.runs.requests import RUN_OPTIONS, RunRequest, ScoreRequest, asked_by
+from fdbcore.runs.runner import run_cases
+from fdbcore.runs.selftest import timing_selftest, verdict
+from fdbcore.runs.services import endings, recipients
+from fdbcore.runs.suite_scores import SuiteScores, scored
+from fdbcore.runs.watch import NOW, RunWatch
+from fdbcore.session.converse import said_nothing
 from fdbcore.sources.clips import natural_order
-from fdbcore.types import SideA, TurnSettings, User
-from fdbcore.types.timing import TimingSelftest
 
 RUN_SUMMARY_SCHEMA: Final = "fdbcore.run_summary/2"
 
 
-def run(
-    systems: str | Sequence[str],
-    *,
-    a: str | None = None,
-    clips: Sequence[str | os.PathLike[str]] = (),
-    suite: str | None = None,
-    data: str | os.PathLike[str] | None = None,
-    suite_options: Mapping[str, Any] | None = None,
-    tools: str | os.PathLike[str] | None = None,
-    lines: Sequence[str] = (),
-    trials: int = 1,
-    clock: Literal["real", "virtual"] | None = None,
-    max_s: float = 600.0,
-    jobs: int | Literal["auto"] = 1,
-    limits: Mapping[str, int] | None = None,
-    again: Literal["failed", "invalid", "all"] | None = None,
-    seed: int | None = None,
-    vad: str = DEFAULT_VAD,
-    settings: TurnSettings | None = None,
-    max_usd: float | None = None,
-    local_only: bool = False,
-    out: str | os.PathLike[str] = "fdbcore-live",
-    watch: Watch | None = None,
-) -> Run:
+@dataclass(frozen=True, slots=True)
+class HeldRun:
+    """How a run ended. summary: None if it was stopped before its results. errors: what ended a part of it. scores: of
+    its benchmark, once no case is left. left: how many cases. why_left: why the budget lets none of them begin; "" if
+    it does, or if there is none. is_whole: whether all cases gave a result, and nothing was left out.
+    """
+
+    folder: RunFolder
+    summary: RunSummary | None
+    errors: Sequence[FdbError]
+    scores: SuiteScores | None
+    left: int
+    why_left: str
+    is_whole: bool
+
+
+@asked_by(RunRequest, RUN_OPTIONS)
+def run(request: RunRequest) -> Run:
     """Let recorded users, or another party, talk with systems; record and score what happens, as `fdbcore run` does.
 
-    systems: addresses, or NAME=ADDRESS. They are side B; several systems take turns. Side A is given in one of
-    three ways: `a`, the address of any party; `clips`, recorded users in folders or lists of files; or `suite`, the
-    name of a benchmark. A benchmark's users come from `data` ("DIR" or "DIR?SETTINGS") or from the data that it
-    ships, which are put into OUT-users. suite_options: values of the benchmark's `options.run` by name, which say what
-    to make of the data that it ships. A warning names each item of the data that is left out. tools: what the systems
-    may call, a Python file of functions or a JSON file ("FILE" or "FILE?SETTINGS", see docs/systems.md), or the address
-    of another world. lines: what the calls go over ("telephone", "noise:20", ..., see docs/live.md), each in its turn.
-    trials: how often each case is held. clock: "virtual" runs input-clocked systems in lockstep; compute time is
-    then not counted; None takes it where neither the benchmark nor any system depends on timing.
-    max_s: the time limit of a conversation in seconds. jobs: calls at a time, four to a process;
-    "auto": as many as this machine holds on time, which is measured in two minutes if it is not known.
-    limits: {system: calls at a time}. seed: decides the order of the cases, and the latencies of tools. Calling it
-    again with the same arguments resumes a run that was stopped; it holds no case again except those that `again`
-    names. max_usd: no call begins that would make the run cost more. local_only: refuse the run if audio or words would
-    leave this machine and its network.
+    The arguments are the fields of `RunRequest`. A warning names what of the data is left out. A call that fails stops
+    no other: `calls` of the result has the status ("done", "failed", "invalid") and the reason of each.
 
-    A call that fails stops no other: `calls` of the result has the status ("done", "failed", "invalid") and the
-    reason of each. To score the replies by the measures of a benchmark, use `fdbcore score --suite`. SettingsError
-    for a wrong setting or address and for a folder of another run, InputError for clips, data or tools that cannot
-    be used, RecordingError if `out` cannot be written, and FdbError for an error that would keep every case from
-    being held. Processes are spawned, so a script that calls this needs the usual `if __name__ == "__main__"`.
+    SettingsError for a wrong setting or address and for a folder of another run, InputError for clips, data or tools
+    that cannot be used, RecordingError if `out` cannot be written, and FdbError for an error that would keep every case
+    from being held. Processes are spawned, so a script that calls this needs the usual `if __name__ == "__main__"`.
     """
-    given = [name for name, value in (("a", a), ("clips", clips), ("suite", suite)) if value]
-    if len(given) != 1:
-        raise SettingsError(f"run: expected one of clips, suite and a, got {' and '.join(given) or 'none'}")
-    if data is not None and suite is None:
-        raise SettingsError("run: data: expected it with suite alone")
-    if jobs != "auto" and (not isinstance(jobs, int) or isinstance(jobs, bool) or jobs < 1):
-        raise SettingsError(f"run: jobs: expected a whole number of at least 1, or auto, got {jobs!r}")
-    vad_of(vad)
-    folder = Path(out)
-    with unless_refused(folder):
-        if suite is not None:
-            given_data = None if data is None else os.fspath(data)
-            side_a = side_a_of(suite_of(suite), given_data, folder, suite_options or {})
-            for where, reason in (*side_a.problems, *side_a.warnings):
-                warnings.warn(f"{where}: {reason}", stacklevel=2)
-        else:
-            side_a = SideA([User("", a)] if a else [user for path in clips for user in recorded_users(os.fspath(path))])
-        named = [PlannedSystem.of(text) for text in ([systems] if isinstance(systems, str) else systems)]
-        plan = make_plan(
-            prompted(named, side_a),
-            side_a.users,
-            LiveSettings(
-                vad,
-                settings or TurnSettings(),
-                max_s,
-                realtime=clock_of(clock, named, side_a) == "real",
-                ends=side_a.ends,
-                outlasts_b=side_a.outlasts_b,
-            ),
-            trials=trials,
-            seed=seed_of(folder) if seed is None else seed,
-            limits=limits,
-            material=side_a.material,
-            world=world_of(side_a, None if tools is None else os.fspath(tools)),
-            lines=lines,
-        )
-        if local_only:
-            check_local(plan)
-        if max_usd is not None:
-            check_priced(plan)
-        with RunFolder(folder, plan) as run_folder:
-            if again is not None:
-                run_folder.hold_again(again)
-            at_a_time = needed_calls_at_once(plan.settings.realtime) if jobs == "auto" else jobs
-            budget = Budget(max_usd) if max_usd is not None else None
-            with opened_early(address for case in run_folder.left()[:1] for address in case.addresses):
-                if run_folder.left() and plan.settings.realtime:
-                    measure_timing(run_folder)
-                run_cases(run_folder, jobs=at_a_time, watch=watch, budget=budget)
-            for _ in score_cases(run_folder):
-                pass
-            summarise(run_folder)
-            write_pages(run_folder)
-    return Run(folder)
+    held = hold(request)
+    for error in held.errors:
+        raise error
+    return Run(held.folder.path)
 
 
-def measure_timing(folder: RunFolder) -> TimingSelftest:
-    """Measure the delay of the harness itself, store it with the run and return it; see `timing_selftest`."""
-    found = timing_selftest()
-    write_json(folder.path / SELFTEST, found)
-    return found
+def hold(request: RunRequest) -> HeldRun:
+    """Hold the calls of a run that are left, score and summarise all recordings, write the pages, and score by the
+    benchmark. The watcher of the request is told each step. Errors as of `run`, but those that come once calls are held
+    are in the result: what is recorded is kept.
+    """
+    watch = request.watch or RunWatch()
+    with prepared(request) as ready, RunFolder(ready.path, ready.plan) as folder:
+        if prices := stated_text():
+            write_text(folder.path / PRICES, prices)
+        if request.again is not None:
+            folder.hold_again(request.again)
+        watch.begins(folder)
+        for line in (*recipients(ready.plan), *endings(ready.plan, clock.utc_today())):
+            watch.note(line)
+        first = folder.plan.cases[: request.first]
+        budget = Budget(request.max_usd) if request.max_usd is not None else None
+        joined = [case for case in folder.left() if case in first][:1] if ready.hold is None else []
+        with opened_early(address for case in joined for address in case.addresses):
+            errors: list[FdbError] = []
+            summary = scores = None
+            with _kept(errors, watch):
+                _hold_calls(folder, ready, first, joined, budget, watch)
+            if watch.asked() < NOW:
+                with _kept(errors, watch):
+                    for reading in score_cases(folder):
+                        watch.step(f"scoring {reading.name}")
+                summary = summarise(folder)
+                watch.results(summary, write_pages(folder, watch))
+            left = len(folder.left())
+            done = [_is_result(folder, case, request.suite is not None) for case in folder.plan.cases]
+            if ready.scoring is not None and not left and summary is not None:
+                with _kept(errors, watch):
+                    scores = _score_by_suite(folder, ready.scoring, any(done), watch)
+    is_scored = ready.scoring is None or left > 0 or (scores is not None and not scores.document["problems"])
+    is_whole = all(done) and is_scored and not errors and not folder.plan.n_left_out
+    why_left = budget.why_not if budget is not None and not budget.allows(0) else ""
+    return HeldRun(folder, summary, errors, scores, left, why_left, is_whole)
+
+
+@contextmanager
+def _kept(errors: list[FdbError], watch: RunWatch) -> Iterator[None]:
+    """In the `with` block, an error ends the block alone: the watcher is told, and it is added to the others."""
+    try:
+        yield
+    except FdbError as error:
+        watch.warn(str(error))
+        errors.append(error)
+
+
+def _hold_calls(
+    folder: RunFolder,
+    ready: PreparedRun,
+    first: Sequence[Case],
+    joined: Sequence[Case],
+    budget: Budget | None,
+    watch: RunWatch,
+) -> None:
+    """Hold the cases that are left, the first of them first; where calls run in real time, after the self-test."""
+    hold = partial(run_cases, folder, jobs=ready.jobs, watch=watch, budget=budget, held=ready.hold)
+    with watch:
+        if folder.left() and folder.plan.settings.realtime:
+            watch.invites(joined)
+            found = timing_selftest()
+            write_json(folder.path / SELFTEST, found)
+            (watch.warn if found["passed"] is False else watch.note)(verdict(found))
+        hold(only=first)
+    left = folder.left()
+    # Others are held unless some of the first were stopped.
+    if left and not any(case in left for case in first) and watch.goes_on(first):
+        with watch:
+            hold()
+
+
+def _is_result(folder: RunFolder, case: Case, of_suite: bool) -> bool:
+    """Whether a case is done; to a benchmark, which scores it, also whether the system declined or said nothing."""
+    outcome, ending = folder.outcome(case), folder.ending(case)
+    if not of_suite or outcome is None:
+        return ending == "done"
+    return ending in ("done", "declined") or said_nothing(outcome)
+
+
+def _score_by_suite(folder: RunFolder, scoring: ScoreRequest, has_results: bool, watch: RunWatch) -> SuiteScores | None:
+    if has_results:
+        return scored(scoring)
+    first = folder.outcome(folder.plan.cases[0])
+    if first is not None:
+        watch.warn(f"not scored: no call was held; the first: {first['kind']}: {first['reason']}")
+    return None
 
 
 def score_cases(folder: RunFolder) -> Iterator[Reading]:
@@ -191,20 +194,15 @@ def summarise(folder: RunFolder) -> RunSummary:
     return values
 
 
-def recordings_of(folder: RunFolder, system: str) -> list[Reading]:
-    """The scored recordings of one system, in the order of their names: that of the plan hangs on its seed."""
-    cases = sorted(folder.plan.cases, key=lambda case: natural_order(case.name))
-    found = (folder.recording(case) for case in cases if case.system.name == system)
-    return [recording for recording in found if recording is not None and (recording.path / SCORES).is_file()]
-
-
 def _system(folder: RunFolder, name: str) -> SystemSummary:
     cases = [case for case in folder.plan.cases if case.system.name == name]
     ended = [(case, outcome) for case in cases if (outcome := folder.outcome(case)) is not None]
     kinds = Counter(map(folder.ending, cases))
     reasons = Counter(f"{folder.ending(case)}: {outcome['reason']}" for case, outcome in ended if outcome["reason"])
     again = sum(bool(folder.attempts(case)) for case in cases)
-    recordings = recordings_of(folder, name)
+    # In the order of their names: that of the plan hangs on its seed.
+    found_recordings = map(folder.recording, sorted(cases, key=lambda case: natural_order(case.name)))
+    recordings = [each for each in found_recordings if each is not None and (each.path / SCORES).is_file()]
     found: SystemSummary = {
         "cases": {
             "planned": len(cases),
@@ -227,17 +225,18 @@ def _system(folder: RunFolder, name: str) -> SystemSummary:
     return found
 
 
-def write_pages(
-    folder: RunFolder, on_call: OnCall = lambda what, done, calls: None
-) -> tuple[Reading, Document] | Survey | None:
+def write_pages(folder: RunFolder, watch: RunWatch) -> tuple[Reading, Document] | Survey | None:
     """Write the page of a single case, or the tables and pages of several; return what they show.
 
     For a single case that is its recording and its document, or None if no recording can be scored. One that is invalid
-    is shown as several are: it is in no figure, but can be heard. on_call: tells how far the tables and pages are.
+    is shown as several are: it is in no figure, but can be heard.
     """
     outcome = folder.outcome(folder.plan.cases[0])
     if len(folder.plan.cases) > 1 or (outcome is not None and outcome["kind"] == "invalid"):
-        return write_results(Run(folder.path), on_call=on_call)
+        return write_results(
+            Run(folder.path),
+            on_call=lambda what, done, calls: watch.step(f"{what}: {done:,} of {calls:,} calls", done, calls),
+        )
     reading = folder.recording(folder.plan.cases[0])
     if reading is None:
         return None

@@ -188,21 +188,16 @@ def side_a_of(
     data: str | None,
     out: Path,
     options: Mapping[str, Any],
-    show: Callable[[str], None] = lambda text: None,
+    show: Callable[[str], None],
 ) -> SideA:
     """Who talks to the systems in a run of a benchmark: the users in `data`, or in the data that the suite ships.
 
-    Shipped data are put beside the run. options: values of some of the suite's `options.run` by name; the others have
-    their defaults. show: called with the current step. InputError and SettingsError as `Suite.ship` and `Suite.side_a`
-    raise them, SettingsError for an unknown option.
+    Shipped data are put beside the run. options: values of the suite's `options.run` by name. show: called with the
+    current step. InputError and SettingsError as `Suite.ship` and `Suite.side_a` raise them.
     """
-    known = {option.name: option.unset for option in suite.options.run}
-    if unknown := sorted(options.keys() - known.keys()):
-        expected = ", ".join(known) or "none"
-        raise SettingsError(f"{suite.name}: {unknown[0]}: expected one of its options ({expected})")
     if data is None:
         shipped = shipped_in(out)
-        suite.ship(shipped, {**known, **options}, show)
+        suite.ship(shipped, options, show)
         data = str(shipped)
     return suite.side_a(data)
 
@@ -328,7 +323,7 @@ def _at_once(
 ) -> dict[str, int]:
     """For each server the least limit of its systems."""
     if unknown := limits.keys() - parties.keys():
-        raise SettingsError(f"limit: expected the name of a system, {', '.join(parties)}, got {min(unknown)}")
+        raise SettingsError(f"--limit: expected the name of a system, {', '.join(parties)}, got {min(unknown)}")
     at_once: dict[str, int] = {}
     for system in systems:
         limit = limits.get(system.name, parties[system.name].calls_at_once)

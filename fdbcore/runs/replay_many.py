@@ -26,6 +26,7 @@ from fdbcore.recording.run import (
     write_corpus,
 )
 from fdbcore.registry import vad as vad_of
+from fdbcore.runs.engines import executor_of
 from fdbcore.runs.pages import WRITTEN, keep_others_in, write_results
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, replayed
 from fdbcore.runtime.executor import Executor, Workers
@@ -235,6 +236,7 @@ def replay_all(
     marks_session: str | None = None,
     leave_out: Sequence[tuple[float, float | None]] | None = None,
     jobs: int | None = None,
+    engine: str | None = None,
 ) -> Run:
     """Replay and score many recorded sessions into one run, with tables and a page. Finished calls are kept.
 
@@ -244,8 +246,9 @@ def replay_all(
     and leave_out say what to leave out of a call. labels: a label file, or a folder of them. marks: agents' own logs,
     as a file, a folder or a pattern; or the table's column marks_file names them. marks_offset_ms: what to add to their
     times (default: estimated). marks_session: which of their entries count, by a text in them. jobs: processes; by
-    default one for each processor. The other arguments are those of `replay`. "oddities" in corpus.json lists what did
-    not fit. A call that fails stops no other: `calls` of the result has the status and the reason of each.
+    default one for each processor. engine: the address of a Ray cluster in their place. The other arguments are those
+    of `replay`. "oddities" in corpus.json lists what did not fit. A call that fails stops no other: `calls` of the
+    result has the status and the reason of each.
 
     InputError for files and tables that cannot be used, SettingsError if `out` is not a run, RecordingError if it
     cannot be written. Processes are spawned, so a script that calls this needs the usual `if __name__ == "__main__"`.
@@ -268,7 +271,7 @@ def replay_all(
     )
     calls = named_calls(named, oddities)
     check_run_folder(asked.run_path, named.meta, calls)
-    workers = Workers(jobs)
+    workers = executor_of(engine, jobs)
     replay_corpus(calls, asked, workers, oddities)
     write_results(Run(asked.run_path), executor=workers)
     return Run(asked.run_path)

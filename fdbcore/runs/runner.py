@@ -19,38 +19,15 @@ from fdbcore.runs.budget import Budget
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.held_here import CALLS_PER_PROCESS, CallsHere, HeldCalls, LiveCall
 from fdbcore.runs.plan import Case, RunPlan, server
-from fdbcore.runtime.waits import Wait
+from fdbcore.runs.watch import FINISH, GO_ON, NOW, RunProgress, RunWatch
+from fdbcore.runtime.waits import pass_on
 from fdbcore.session.converse import LiveSettings
 from fdbcore.types import TICKS_PER_S
 
 BACK_OFF_S: Final = (2.0, 15.0)
 """The pauses before a case is held for the second and for the third time."""
 
-GO_ON, FINISH, NOW = 0, 1, 2
-"""What a run can be asked to do: go on, begin no more calls (FINISH), or also end the live ones at once (NOW)."""
-
 _LOOK_S: Final = 0.25  # how often progress is reported, and a request to stop is noticed
-
-
-@dataclass(frozen=True, slots=True)
-class RunProgress:
-    """How far a run is. live: each call with its tick, OPENING or CLOSING. left_s: about how many seconds are left."""
-
-    live: Sequence[tuple[Case, int]]
-    left_s: float
-
-
-class Watch:
-    """Watches a run: its methods are called as the run goes on. Derive from it."""
-
-    def ended(self, case: Case, outcome: Outcome, again: bool) -> None:
-        """Called when a case has ended. again: only this attempt has ended, and the case will be held again."""
-
-    def progress(self, progress: RunProgress) -> None:
-        """Called several times a second."""
-
-    def waits(self, wait: Wait) -> None:
-        """Called when a call begins to wait for a busy server."""
 
 
 @dataclass(slots=True)
@@ -69,8 +46,7 @@ def run_cases(
     *,
     jobs: int = 1,
     calls_per_process: int = CALLS_PER_PROCESS,
-    watch: Watch | None = None,
-    asked: Callable[[], int] = lambda: GO_ON,
+    watch: RunWatch | None = None,
     back_off_s: Sequence[float] = BACK_OFF_S,
     budget: Budget | None = None,
     only: Sequence[Case] | None = None,
@@ -78,11 +54,11 @@ def run_cases(
 ) -> None:
     """Hold every case of the open `folder` that has not ended, in the plan's order, `jobs` at a time.
 
-    asked: called several times a second; returns GO_ON, FINISH or NOW. After FINISH or NOW this function returns with
-    cases left. FdbError for an error that would stop every other case too (a full disk, an extra that is not
-    installed); it is raised once the live calls are over. Processes are spawned, so a script that calls this needs the
-    usual `if __name__ == "__main__"`. budget: no call begins that it does not allow, so that cases may be left. only:
-    hold no other cases than these. held: makes what holds the calls, in place of processes of this machine.
+    watch: after it asks to FINISH or to end NOW, this function returns with cases left. budget: no call begins that it
+    does not allow, so that cases may be left. only: hold no other cases than these. held: makes what holds the calls,
+    in place of processes of this machine. FdbError for an error that would stop every other case too (a full disk, an
+    extra that is not installed); it is raised once the live calls are over. Processes are spawned, so a script that
+    calls this needs the usual `if __name__ == "__main__"`.
     """
     left = [case for case in folder.left() if only is None or case in only]
     if not left:
@@ -92,7 +68,7 @@ def run_cases(
     else:
         calls = held(folder.path, folder.plan.settings)
     with closing(calls):
-        _Runner(folder, left, calls, watch or Watch(), asked, back_off_s, budget).run()
+        _Runner(folder, left, calls, watch or RunWatch(), back_off_s, budget).run()
 
 
 def expected_wall_s(plan: RunPlan, cases: Iterable[Case], slots: int) -> float:
@@ -118,8 +94,7 @@ class _Runner:
     folder: RunFolder
     left: Sequence[Case]
     calls: HeldCalls
-    watch: Watch
-    asked: Callable[[], int]
+    watch: RunWatch
     back_off_s: Sequence[float]
     budget: Budget | None
 
@@ -135,14 +110,14 @@ class _Runner:
     def run(self) -> None:
         while True:
             self._error = self._error or self.calls.error
-            request = max(self.asked(), FINISH if self._error else GO_ON)
+            request = max(self.watch.asked(), FINISH if self._error else GO_ON)
             if request == NOW or not (self._live or (request == GO_ON and self._waiting and self._can_afford)):
                 break
             if request == GO_ON:
                 self._begin_calls()
             news = self.calls.news(_LOOK_S)
             for wait in news.waits:
-                self.watch.waits(wait)
+                pass_on(wait)
             for each in news.ended:
                 attempt = self._live.pop(each.slot)
                 if each.outcome is not None:

@@ -42,5 +42,10 @@ def watching_waits(watch: Callable[[Wait], None]) -> Iterator[None]:
 def tell_wait(name: str, reason: str, wait_s: float) -> None:
     """Tell that this thread is about to wait."""
     if wait_s >= SHOWN_FROM_S:
-        for watch in tuple(_watchers):
-            watch(Wait(name, reason, wait_s, now_ns() + round(1e9 * wait_s)))
+        pass_on(Wait(name, reason, wait_s, now_ns() + round(1e9 * wait_s)))
+
+
+def pass_on(wait: Wait) -> None:
+    """Tell of a wait, also one of another process."""
+    for watch in tuple(_watchers):
+        watch(wait)

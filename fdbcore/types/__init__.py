@@ -387,19 +387,22 @@ class SideA:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A setting that a suite asks the user for: an option of the command line, `--as-given`, or an argument, `DIR`.
+    """A setting that a user is asked for: an option of the command line, `--as-given`, or an argument, `DIR`.
 
-    kind: a text, a path, a count (from 1), a whole number, or a flag. several: it may be repeated; its value is then
-    a tuple.
+    kind: a text, a path, a place (a path that settings may follow), a count (from 1), a whole number, a number above 0,
+    or a flag. several: it may be repeated; its value is then a tuple. choices: the texts that there are, or those in
+    place of a number. was: its earlier name, which still works, and says so.
     """
 
     flag: str
     help: str = ""
-    kind: Literal["text", "path", "count", "integer", "flag"] = "text"
+    kind: Literal["text", "path", "place", "count", "integer", "positive", "flag"] = "text"
     default: Any = None
     metavar: str | None = None
     several: bool = False
     required: bool = False
+    choices: Sequence[str] = ()
+    was: str = ""
 
     @property
     def unset(self) -> Any:  # noqa: ANN401

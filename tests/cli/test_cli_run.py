@@ -20,6 +20,7 @@ from scipy.io import wavfile
 
 from fdbcore.cli.main import main
 from fdbcore.cli.progress import Display
+from fdbcore.cli.status import Status
 from fdbcore.recording.files import AUDIO, META, REPORT, TURNS
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import RUN, SUMMARY
@@ -28,7 +29,7 @@ from fdbcore.report.run.tables import CALLS
 from fdbcore.runs import live
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.plan import PlannedSystem, make_plan
-from fdbcore.runs.runner import GO_ON, NOW, RunProgress
+from fdbcore.runs.watch import GO_ON, NOW, RunProgress
 from fdbcore.session.converse import OPENING, WAITING, LiveSettings
 from fdbcore.types import User
 
@@ -312,7 +313,8 @@ def test_who_hangs_up_before_anybody_spoke_has_failed(run_path: Path) -> None:
 
 def test_each_side_is_told_where_it_joins_once_it_can(run_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = make_plan([PlannedSystem("webrtc", "webrtc://:8791")], [User("", "webrtc://:8791")], LiveSettings())
-    display = Display(RunFolder(run_path, plan), lines=True)
+    display = Display("fdbcore run", Status(), quiet=False, lines=True)
+    display.begins(RunFolder(run_path, plan))
     for tick in (OPENING, WAITING, WAITING):
         display.progress(RunProgress([(plan.cases[0], tick)], 0.0))
     assert capsys.readouterr().err.splitlines() == [
@@ -332,7 +334,7 @@ def test_each_side_is_told_where_it_joins_once_it_can(run_path: Path, capsys: py
         (["--a", A, "--system", "nope?key=hush"], "'nope?key=***'"),
         (["--a", A, "--system", "fake:", "--system", "fake:"], "got fake: 2 times"),
         (["--a", A, "--system", "fake:", "--limit", "fake:=0"], "expected SYSTEM=N, N at least 1"),
-        (["--a", A, "--system", "fake:", "--limit", "x=1"], "--limit x=1: expected the name of a system, fake:"),
+        (["--a", A, "--system", "fake:", "--limit", "x=1"], "--limit: expected the name of a system, fake:, got x"),
         (["--a", A, "--system", "x y=fake:"], "expected NAME=ADDRESS, the name of letters"),
         (
             ["--a", A, "--system", "fake:", "--vad", "nope"],
@@ -361,7 +363,7 @@ def test_each_side_is_told_where_it_joins_once_it_can(run_path: Path, capsys: py
         (["--a", A, "--system", "whip:?join_s=nan"], "whip: join_s: expected a number from 0.001 to 86400, got 'nan'"),
         (["--a", A, "--system", "webrtc:?ice=foo"], "ice: expected stun:HOST:PORT, got 'foo'"),
         (["--a", A, "--system", "webrtc:?ice=stun:h:99999"], "ice: expected stun:HOST:PORT"),
-        (["--a", A, "--system", "fake:", "--jobs", "0"], "expected a whole number of at least 1, or auto, got '0'"),
+        (["--a", A, "--system", "fake:", "--jobs", "0"], "expected a whole number of at least 1, or auto, got 0"),
         (
             ["--clock", "virtual", "--a", A, "--system", "fake:?clocking=burst"],
             "cannot drive a party that follows burst",
@@ -475,7 +477,7 @@ def test_ctrl_c_once_finishes_the_live_call_and_no_more(run_path: Path, plugin: 
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     tested, *lines = stderr.splitlines()
-    assert tested.startswith("timing self-test ")
+    assert tested.startswith("fdbcore run: timing self-test ")
     assert lines == [
         "finishing the live calls; press Ctrl-C again to end them now",
         f"{next(run_path.glob('x-*')).name}: done (1 of 3)",
@@ -506,7 +508,7 @@ def test_ctrl_c_twice_ends_the_live_calls_and_keeps_what_they_recorded(run_path:
     wait_for(lambda: recorded_s(run_path / "x") >= 1)
     os.killpg(process.pid, signal.SIGINT)
     assert process.stderr is not None
-    assert process.stderr.readline().startswith("timing self-test ")
+    assert process.stderr.readline().startswith("fdbcore run: timing self-test ")
     assert process.stderr.readline().startswith("finishing")
     os.killpg(process.pid, signal.SIGINT)
     _, stderr = process.communicate(timeout=60)

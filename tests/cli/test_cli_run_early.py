@@ -76,7 +76,7 @@ def test_who_comes_before_the_self_test_joins_though_it_tries_once(tmp_path: Pat
         url = invitation(told, "A")
         assert invitation(told, "B") == url
         with peer(url, "b"), peer(url, "a"):
-            assert told.readline().startswith("timing self-test")
+            assert told.readline().startswith("fdbcore run: timing self-test")
             assert re.match(r"b-\d: .* \(1 of 2\)", told.readline())
         assert [invitation(told, side) for side in "AB"] == [url, url]
         with peer(url, "b"), peer(url, "a"):
@@ -95,7 +95,7 @@ def test_who_comes_by_signal_waits_too(tmp_path: Path) -> None:
             early_bird.sendall(UPGRADE)
             early_bird.settimeout(30)
             assert early_bird.recv(12) == b"HTTP/1.1 101"
-            assert told.readline().startswith("timing self-test"), "this came before"
+            assert told.readline().startswith("fdbcore run: timing self-test"), "this came before"
 
 
 def test_a_port_that_is_taken_is_told_before_the_self_test(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 import fdbcore
-from fdbcore.cli.calls_at_once import measure_calls_at_once
 from fdbcore.cli.main import main
+from fdbcore.cli.status import Status, Teller
 from fdbcore.endpoints.webrtc.mirror import murmur
 from fdbcore.errors import SettingsError
 from fdbcore.registry import endpoint
@@ -24,6 +24,7 @@ from fdbcore.runs.calls_at_once import (
     keep,
     keeps_time,
     known_calls_at_once,
+    measured_calls_at_once,
     needed_calls_at_once,
 )
 from fdbcore.runtime.executor import Workers
@@ -81,9 +82,10 @@ def test_a_log_has_each_probe_as_soon_as_it_is_over(
         return held_by_a_machine_for(5, calls)
 
     monkeypatch.setattr(measured, "hold_at_once", hold)
-    found = measure_calls_at_once(quiet)
+    with Status() as status:
+        found = measured_calls_at_once(Teller("fdbcore", status, quiet))
     logged = [*logged[1:], capfd.readouterr().err]
-    told = [f"{held.calls} calls: {held.missed} of " for held in found.probes]
+    told = [f"fdbcore: {held.calls} calls: {held.missed} of " for held in found.probes]
     assert [line.startswith(each) for line, each in zip(logged, told, strict=True)] == [not quiet] * len(told)
 
 
@@ -123,7 +125,7 @@ def test_in_lockstep_jobs_auto_is_one_for_each_processor(tmp_path: Path, own_cac
 def test_jobs_that_are_no_number_are_refused_in_one_line(tmp_path: Path, jobs: str) -> None:
     code, told = dry_run(tmp_path, "--jobs", jobs)
     assert code == 2
-    assert f"expected a whole number of at least 1, or auto, got {jobs!r}" in told
+    assert "expected a whole number of at least 1, or auto, got " in told
 
 
 def test_a_mirror_has_no_settings_and_murmurs() -> None:

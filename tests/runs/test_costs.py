@@ -255,7 +255,7 @@ def test_the_first_calls_are_told_before_the_others(tmp_path: Path, monkeypatch:
     refused = run(out, "--system", f"s={BILLED}", "--first", 2, trials=5)
     assert refused.exit_code == 2
     assert "expected a terminal to ask on, or --yes" in refused.stderr
-    monkeypatch.setattr("fdbcore.cli.run_costs.is_terminal", lambda: True)
+    monkeypatch.setattr("fdbcore.cli.run.is_terminal", lambda: True)
     stopped = run(out, "--system", f"s={BILLED}", "--first", 2, answer="n\n", trials=5)
     assert stopped.exit_code == 1
     assert "the other 3, if they are alike: about 0:02 and 0.15 USD" in stopped.stderr

@@ -26,7 +26,8 @@ from fdbcore.registry import endpoint
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.live import score_cases, summarise
 from fdbcore.runs.plan import PlannedSystem, RunPlan, make_plan
-from fdbcore.runs.runner import FINISH, GO_ON, NOW, Watch, expected_wall_s, run_cases
+from fdbcore.runs.runner import expected_wall_s, run_cases
+from fdbcore.runs.watch import FINISH, GO_ON, NOW, RunWatch
 from fdbcore.session.converse import OPENING, WAITING, LiveSettings, converse
 from fdbcore.types import FRAME_SAMPLES, Pcm, Side, User
 
@@ -56,7 +57,7 @@ def meta(path: Path) -> RecordingMeta:
     return Recording(path).meta
 
 
-class Once(Watch):
+class Once(RunWatch):
     """Asks for something as soon as a case has ended, or a call has got so far."""
 
     def __init__(self, request: int, after_ticks: int | None = None) -> None:
@@ -273,7 +274,7 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     log, run = tmp_path / "log", tmp_path / "run"
     same = plan({"x": f"fake:?log={log}"}, (USER,) * 3)
     watch = Once(FINISH)
-    assert Counter(map(bool, held(run, same, watch=watch, asked=watch.asked).values())) == {True: 1, False: 2}
+    assert Counter(map(bool, held(run, same, watch=watch).values())) == {True: 1, False: 2}
     first = meta(run / watch.names[0])["created"]
     assert None not in held(run, same).values()
     assert log.read_text().count("open") == 3
@@ -285,7 +286,7 @@ def test_ending_a_run_now_leaves_readable_recordings_to_be_held_again(tmp_path: 
     run = tmp_path / "run"
     endless = plan({"x": "fake"}, ("fake:?finish=9999",), settings=REAL)
     watch = Once(NOW, after_ticks=30)
-    assert held(run, endless, watch=watch, asked=watch.asked) == {"x": None}
+    assert held(run, endless, watch=watch) == {"x": None}
     recording = Recording(run / "x")
     assert recording.meta["status"] == "interrupted"
     assert recording.n_ticks >= 30

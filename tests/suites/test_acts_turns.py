@@ -64,7 +64,7 @@ def score(*arguments: object, out: Path) -> Result:
 
 def helpers(ear: FakeChat, annotator: FakeOpenAI) -> list[str]:
     asr = f"openai:whisper-1?base_url=http://127.0.0.1:{ear.server_port}/v1&key_variable=ASR_KEY"
-    return ["--asr", asr, "--annotator", annotator.address_of("openai:j")]
+    return ["--transcriber", asr, "--annotator", annotator.address_of("openai:j")]
 
 
 def document(out: Path) -> Mapping[str, Any]:

@@ -166,7 +166,7 @@ def test_overlaps_are_judged_compared_and_heard_by_other_detectors(
     run, out = overlapped / "run", tmp_path / "out"
     words, late = spoken_words(run, tmp_path / "words"), spoken_words(run, tmp_path / "late", late_s=1.0)
     monkeypatch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
-    heard = ("--transcriber", words, "--transcriber", late, "--detector", "energy")
+    heard = ("--transcriber", words, "--transcriber", late, "--vad", "energy")
     scored = ("score", "--suite", "fdb-v1.5", run, *heard, "--out", out)
     with FakeOpenAI(answered) as server:
         quality = f"{sys.executable} -c 'print(3.5)'"
@@ -693,7 +693,7 @@ def test_every_folder_that_must_be_a_sample_but_has_no_user_is_named(tmp_path: P
         (("--human", "nan.json"), "got nan.json: expected JSON, got something else (NaN is no JSON)"),
         (("--human", "one.json"), "--human one.json: 2: expected two counts or more, none below 0; got 3"),
         (("--transcriber", "nobody"), "--transcriber: expected one of"),
-        (("--detector", "nobody"), "--detector: expected one of"),
+        (("--vad", "nobody"), "--vad: expected one of"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused(

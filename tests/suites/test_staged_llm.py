@@ -21,6 +21,7 @@ from fdbcore.models.packaged import packaged, why_not
 from fdbcore.recording.reader import Recording
 from fdbcore.types import SAMPLE_RATE_HZ
 
+HEARS = "--examiner-transcriber"
 needs_voice = pytest.mark.skipif(
     why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
 )
@@ -75,7 +76,7 @@ def beeps(tmp_path: Path) -> str:
 
 def examiner(chat: FakeChat) -> list[str]:
     """The options of a run."""
-    return ["--examiner", f"llm:openai:gpt-4o?{chat.settings}", "--ears", f"openai:whisper-1?{chat.settings}"]
+    return ["--examiner", f"llm:openai:gpt-4o?{chat.settings}", HEARS, f"openai:whisper-1?{chat.settings}"]
 
 
 @needs_voice
@@ -140,7 +141,7 @@ class TestBeforeItBegins:
 
     @needs_voice
     def test_a_dry_run_says_what_goes_to_whom_and_the_cost(self, tmp_path: Path) -> None:
-        actor = ("--examiner", "llm:openai:gpt-4o", "--ears", "openai:whisper-1")
+        actor = ("--examiner", "llm:openai:gpt-4o", HEARS, "openai:whisper-1")
         done = self.asked(tmp_path, *actor, "--dry-run", "--json")
         assert done.exit_code == 0, done.output
         found = json.loads(done.stdout)
@@ -154,14 +155,17 @@ class TestBeforeItBegins:
 
     @needs_voice
     def test_a_limit_of_cost_needs_prices(self, tmp_path: Path) -> None:
-        done = self.asked(tmp_path, "--examiner", "llm:openai:gpt-99", "--ears", "openai:whisper-1", "--max-cost", 1)
+        done = self.asked(tmp_path, "--examiner", "llm:openai:gpt-99", HEARS, "openai:whisper-1", "--max-cost", 1)
         assert done.exit_code == 2
         assert "gpt-99 is unpriced" in done.stderr
 
     def test_it_needs_ears_and_a_model(self, tmp_path: Path) -> None:
         for actor, told in (
-            (("llm:openai:gpt-4o",), "actor llm:openai:gpt-4o: expected a recogniser of what the system says (--ears"),
-            (("llm:nobody", "--ears", "openai:whisper-1"), "actor llm:nobody: expected one of"),
+            (
+                ("llm:openai:gpt-4o",),
+                "actor llm:openai:gpt-4o: expected a recogniser of what the system says",
+            ),
+            (("llm:nobody", HEARS, "openai:whisper-1"), "actor llm:nobody: expected one of"),
         ):
             done = self.asked(tmp_path, "--examiner", *actor)
             assert (done.exit_code, done.stdout) == (2, "")

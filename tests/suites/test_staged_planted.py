@@ -29,6 +29,7 @@ from fdbcore.types import TICKS_PER_S
 pytestmark = pytest.mark.skipif(
     why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
 )
+HEARS = "--examiner-transcriber"
 PAUSES_S = (0.3, 0.79, 1.2)
 FAULTS = (
     "late", "quick", "never-answers", "answers-once", "fades", "vague", "keeps-the-old-value", "talks-over",
@@ -87,7 +88,7 @@ def held_and_scored(folder: Path, pacing: str, voice: Path) -> dict[str, Any]:
         wrong = {fault: f"fault={fault}&pause_s=0.9" for fault in planted}
         held(folder / "deaf", pacing, {**right, **wrong}, voice)
         heard_too = {**right, "never-yields": "fault=never-yields&pause_s=0.9"}
-        held(folder / "ears", pacing, {f"{name}-heard": how for name, how in heard_too.items()}, voice, "--ears", hears)
+        held(folder / "ears", pacing, {f"{name}-heard": how for name, how in heard_too.items()}, voice, HEARS, hears)
         runs = [str(folder / "deaf"), str(folder / "ears")]
         done = command("score", "--suite", "staged", *runs, "--transcriber", hears, "--json", "--out", folder / "s")
     assert done.exit_code == 0, done.output

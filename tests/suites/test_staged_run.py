@@ -35,6 +35,7 @@ from fdbcore.recording.files import write_json
 from fdbcore.recording.run import RUN
 from fdbcore.registry import endpoint, suite
 from fdbcore.runs.plan import side_a_of
+from fdbcore.runs.requests import option_values
 from fdbcore.suites.staged.card import card
 from fdbcore.suites.staged.cases import LostCase, StagedCase
 from fdbcore.suites.staged.document import document
@@ -50,7 +51,9 @@ needs_voice = pytest.mark.skipif(
 
 
 def users(tmp_path: Path, **options: Any) -> SideA:
-    return side_a_of(suite("staged"), None, tmp_path / "run", options)
+    staged = suite("staged")
+    values = option_values(staged.options.run, options, staged.name)
+    return side_a_of(staged, None, tmp_path / "run", values, lambda text: None)
 
 
 class TestUsers:
@@ -115,7 +118,7 @@ class TestUsers:
                 {"scenario": ("daily.ordering.5",)},
                 r"an id of builtin .fdbcore scenarios list .*5'; perhaps daily.order",
             ),
-            ({"ears": "nobody"}, "--ears"),
+            ({"examiner_transcriber": "nobody"}, "--examiner-transcriber"),
             ({"examiner": "nobody:x"}, "^--examiner: expected one of .*, got 'nobody'"),
             ({"nonsense": 1}, "staged: nonsense: expected one of its options"),
         ]

@@ -118,7 +118,7 @@ def _spoken(silent: Response, reading: Reading, hearing: Hearing, language: str)
         return replace(silent, reason="nothing said after the user's turn", live=live)
     _, heard = texts(reading, "B", own, replied, hearing.transcriber, language)
     if None in heard:
-        raise InputError("expected the words of B, got speech without a transcript: transcribe it (--asr)")
+        raise InputError("expected the words of B, got speech without a transcript: --transcriber hears it")
     text = as_text(TimedWord(each, 0, 0) for each in heard if each)
     return replace(silent, text=text or None, reason="" if text else "no words in its speech", live=live)
 

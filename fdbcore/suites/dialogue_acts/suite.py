@@ -12,7 +12,7 @@ from msgspec import to_builtins
 from fdbcore.errors import SettingsError
 from fdbcore.protocols import UsesServers
 from fdbcore.protocols.suite import Labels, Show, Suite, SuiteOptions
-from fdbcore.runs import MAX_COST
+from fdbcore.runs import JUDGE, MAX_COST, PUBLISHED, REPEATS, TRANSCRIBER
 from fdbcore.suites.dialogue_acts.commands import COMMANDS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored
@@ -20,55 +20,28 @@ from fdbcore.types.usage import ExpectedUse
 
 SUFFIX: Final = ".jsonl"
 ENGLISH: Final = "en"
-REFERENCES_HELP: Final = "Records with their good replies, a set each [default: those of the run, or the shipped set]."
-ANNOTATOR_HELP: Final = (
-    "Label the replies that lack it, and the reference texts (the ceiling), with this model; SET=VENDOR:NAME: those of "
-    "one set alone [default of a generated set: who made it, if no reply to it is labelled]; "
-    "NAME?base_url=URL&key_variable=VARIABLE: at another server, with its own key."
-)
-JUDGE_HELP: Final = (
-    "Let this judge say of each reply whether its content is right, as the situation and the good replies say; shown "
-    "beside the acts, which do not tell."
-)
-PROMPTS_HELP: Final = (
-    "Annotate by the prompts in this folder; paper: by the definitions of the paper [default: those kept with the set]."
-)
-LOCALE_HELP: Final = "Stop if the set has another locale, which its records say."
-
+LOCALE: Final = Option("--locale", "Stop if the set has another locale; with --turns: of the calls.", metavar="LOCALE")
 DATA_OPTIONS: Final = (
     Option("--prompts", "Ask the systems by the prompts in this folder [default: those of the set].", metavar="DIR"),
-    Option("--locale", LOCALE_HELP, metavar="LOCALE"),
+    LOCALE,
 )
 SCORE_OPTIONS: Final = (
-    Option("--references", REFERENCES_HELP, kind="path", several=True, metavar="FILE"),
-    Option("--annotator", ANNOTATOR_HELP, several=True, metavar="[SET=]VENDOR:NAME"),
-    Option("--asr", "Let this model hear the replies of a run that have no text.", metavar="VENDOR:NAME"),
-    Option(
-        "--turns",
-        "Annotate every turn of any calls: of runs, recordings, audio. --references is then a table with the "
-        "columns call, turn, text, acts.",
-        kind="flag",
-    ),
-    Option(
-        "--whole-call",
-        "Take all that a live party said in its call for the reply [default: its turn after the user's].",
-        kind="flag",
-    ),
-    Option("--repeats", "Annotations of each reply, and verdicts of the judge on it.", kind="count", default=1),
-    Option("--judge", JUDGE_HELP, metavar="JUDGE:NAME", several=True),
+    Option("--references", "Records with good replies, a set each [default: of the run].", "path", None, "FILE", True),
+    Option("--annotator", "Label replies and references with this model.", "text", None, "[SET=]VENDOR:NAME", True),
+    replace(TRANSCRIBER, several=False, was="--asr"),
+    Option("--turns", "Annotate every turn of any calls; --references is then a table of turns.", "flag"),
+    Option("--whole-call", "Take all that a live party said in its call for the reply.", "flag"),
+    replace(REPEATS, help="Annotations of each reply, and verdicts of the judge on it."),
+    JUDGE,
     MAX_COST,
-    Option("--prompts", PROMPTS_HELP, kind="path", metavar="DIR"),
-    Option(
-        "--locale",
-        f"{LOCALE_HELP[:-1]}; with --turns, the language of the calls [default there: ja-JP].",
-        metavar="LOCALE",
-    ),
-    Option("--as-given", "Take importances as they are, whatever they sum to.", kind="flag"),
-    Option("--unmerged", "Leave neighbouring steps of one act apart, as the paper does.", kind="flag"),
-    Option("--first-reference", "Score against the first good reply of a record alone.", kind="flag"),
-    Option("--partial-credit", "Let swaps of related acts cost less, as the tag set says.", kind="flag"),
-    Option("--page-language", "The language of the page: en or ja [default: en].", default=ENGLISH, metavar="LANGUAGE"),
-    Option("--published", "Show the paper's figures beside, which other rules made.", kind="flag"),
+    Option("--prompts", "Annotate by the prompts in this folder; paper: by the paper's.", "path", metavar="DIR"),
+    LOCALE,
+    Option("--as-given", "Take importances as they are, whatever they sum to.", "flag"),
+    Option("--unmerged", "Leave neighbouring steps of one act apart, as the paper does.", "flag"),
+    Option("--first-reference", "Score against the first good reply of a record alone.", "flag"),
+    Option("--partial-credit", "Let swaps of related acts cost less, as the tag set says.", "flag"),
+    Option("--page-language", "The language of the page: en or ja.", default=ENGLISH, metavar="LANGUAGE"),
+    PUBLISHED,
 )
 AGREE_OPTIONS: Final = (
     Option("--a", "Acts: whose in FIRST, where it has those of several.", metavar="NAME"),

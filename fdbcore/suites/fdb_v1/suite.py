@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fdbcore.protocols import UsesServers
 from fdbcore.protocols.suite import Show, Suite, SuiteOptions
-from fdbcore.runs import MAX_COST, REPEATS, RUBRICS
+from fdbcore.runs import JUDGE, MAX_COST, PUBLISHED, REPEATS, RUBRICS, TRANSCRIBER, VADS
 from fdbcore.types import Option, SideA
 from fdbcore.types.scorecard import Scorecard, Scored
 from fdbcore.types.usage import ExpectedUse
@@ -16,23 +16,9 @@ from fdbcore.types.usage import ExpectedUse
 if TYPE_CHECKING:
     from fdbcore.suites.fdb_v1.calls import Version
 
-TRANSCRIBER: Final = Option(
-    "--transcriber",
-    "Take the words of the system from here: whisper, openai:MODEL, nemo, ... Default: output.json beside output.wav, "
-    "and of the user input.json. Another one gives the range.",
-    metavar="ADDRESS",
-    several=True,
-)
-DETECTOR: Final = Option(
-    "--detector", "Also measure by this voice activity detector; the range is shown.", metavar="NAME", several=True
-)
-JUDGE: Final = Option(
-    "--judge", "Let judges rate replies and name behaviours, beside each other.", metavar="JUDGE:NAME", several=True
-)
 HUMAN: Final = Option(
     "--human", "When people gave backchannels, as JSON {ID: [COUNT, ...]}: for the JSD.", kind="path", metavar="FILE"
 )
-PUBLISHED: Final = Option("--published", "Show the published table, too; nothing is tested against it.", kind="flag")
 UTMOS: Final = Option("--utmos", "This command prints the quality of the WAV file that it is given.", metavar="COMMAND")
 
 
@@ -44,7 +30,7 @@ class RecordedUsers(Suite):
     def __init__(self, name: Version, options: Sequence[Option]) -> None:
         self.name = name
         self._version = name
-        self.options = SuiteOptions(score=(TRANSCRIBER, DETECTOR, JUDGE, REPEATS, MAX_COST, *options))
+        self.options = SuiteOptions(score=(TRANSCRIBER, VADS, JUDGE, REPEATS, MAX_COST, *options))
 
     def side_a(self, data: str) -> SideA:
         """The samples in a folder."""

@@ -10,29 +10,13 @@ from typing import Any, Final
 
 from fdbcore.protocols import UsesServers
 from fdbcore.protocols.suite import Labels, Show, Suite, SuiteOptions
-from fdbcore.runs import MAX_COST, REPEATS
+from fdbcore.runs import JUDGE, MAX_COST, PUBLISHED, REPEATS, TRANSCRIBER
 from fdbcore.suites.fdb_v3.commands import COMMANDS
-from fdbcore.types import Option, SideA
+from fdbcore.types import SideA
 from fdbcore.types.scorecard import Scorecard, Scored
 from fdbcore.types.usage import ExpectedUse
 
-SCORE_OPTIONS: Final = (
-    Option(
-        "--transcriber",
-        "Take words from here: whisper, openai:MODEL, told, ... The published measures of turns need them.",
-        metavar="ADDRESS",
-    ),
-    Option(
-        "--judge",
-        "Let this judge decide on arguments, in place of the exact matcher, on responses, and on filler and key "
-        "information. Another one is compared with the first.",
-        metavar="JUDGE:NAME",
-        several=True,
-    ),
-    REPEATS,
-    MAX_COST,
-    Option("--published", "Show what the paper published, too; nothing is tested against it.", kind="flag"),
-)
+SCORE_OPTIONS: Final = (replace(TRANSCRIBER, several=False), JUDGE, REPEATS, MAX_COST, PUBLISHED)
 
 
 def _holds_labels(path: Path) -> bool:

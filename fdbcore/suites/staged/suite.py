@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fdbcore.protocols import UsesServers
 from fdbcore.protocols.suite import Labels, Show, Suite, SuiteOptions
-from fdbcore.runs import MAX_COST, REPEATS, RUBRICS
+from fdbcore.runs import JUDGE, MAX_COST, PUBLISHED, REPEATS, RUBRICS, TRANSCRIBER
 from fdbcore.suites.staged.commands import COMMANDS
 from fdbcore.suites.staged.users import NAME, OPTIONS
 from fdbcore.types import Option, SideA
@@ -16,20 +16,8 @@ from fdbcore.types.scorecard import Scorecard, Scored
 from fdbcore.types.usage import ExpectedUse
 
 SCORE_OPTIONS: Final = (
-    Option(
-        "--transcriber",
-        "Take words from here: whisper, openai:MODEL, known-text, ... They decide goals that nobody heard during "
-        "the call, and a judge reads them. Another one is compared with the first.",
-        metavar="ADDRESS",
-        several=True,
-    ),
-    Option(
-        "--judge",
-        "Let this judge mark turn-taking and instruction following of every event, and the family's score. Another "
-        "one is compared with the first.",
-        metavar="JUDGE:NAME",
-        several=True,
-    ),
+    TRANSCRIBER,
+    JUDGE,
     RUBRICS,
     REPEATS,
     MAX_COST,
@@ -40,7 +28,7 @@ SCORE_OPTIONS: Final = (
         metavar="MEASURE=LEAST,...",
         several=True,
     ),
-    Option("--published", "Show what Full-Duplex-Bench v2 published, too; nothing is tested against it.", kind="flag"),
+    PUBLISHED,
 )
 AGREE_OPTIONS: Final = (
     Option("--sample", "Dialogues: draw so many from scores, for people to rate.", kind="count", metavar="N"),

@@ -35,32 +35,19 @@ _typed: Final[set[str]] = set()
 
 OPTIONS: Final = (
     Option("--scenarios", "Scenarios: builtin, builtin-ja, or a file.", default="builtin", metavar="SET"),
-    Option("--pacing", "Examiner: slow, fast, both; fdb2-slow, fdb2-fast, fdb2.", default="slow", metavar="NAME"),
+    Option("--pacing", "How quick the examiner is.", default="slow", choices=(*PACINGS, *BOTH)),
+    Option("--opens", "Who opens [default: by pacing].", choices=tuple(OPENS)),
+    Option("--family", "Scenarios of this family alone.", several=True, metavar="ID"),
+    Option("--scenario", "The scenario of this id alone.", several=True, metavar="ID"),
+    Option("--per-family", "So many scenarios of each family, drawn by --examiner-seed.", "count", metavar="N"),
     Option(
-        "--opens",
-        "Who opens: either; examiner, with the system muted for 4 s; system, by its greeting. Default: by pacing.",
-        metavar="WHO",
+        "--examiner", "Who plays the examiner: scripted, llm:CHAT, a live party.", default=SCRIPTED, metavar="ACTOR"
     ),
-    Option("--family", "Scenarios of this family alone; may be repeated.", several=True, metavar="ID"),
-    Option(
-        "--scenario",
-        "The scenario of this id alone; may be repeated.",
-        several=True,
-        metavar="ID",
-    ),
-    Option("--per-family", "So many scenarios of each family, drawn by --examiner-seed.", kind="count", metavar="N"),
-    Option(
-        "--examiner",
-        "Who plays the examiner: scripted; a chat model (llm:openai:gpt-6-luna), with --ears; or a live party that "
-        "takes tools (openai-realtime:gpt-realtime-2.1).",
-        default=SCRIPTED,
-        metavar="ACTOR",
-    ),
-    Option("--ears", "Let the examiner hear the system by this recogniser, such as whisper.", metavar="ADDRESS"),
+    Option("--examiner-transcriber", "Who hears the system for it: whisper, ...", metavar="ADDRESS", was="--ears"),
     Option("--wordings", "Put a goal so often, then leave it as unmet.", kind="count", metavar="N"),
     Option("--examiner-seed", "Of the examiner's noise and pacing.", kind="integer", default=0, metavar="N"),
     Option("--examiner-seeds", "So many seeds, one after the other.", kind="count", default=1, metavar="K"),
-    Option("--examiner-rule", "Whether calls are invalid for faults of the examiner: on, off.", default="on"),
+    Option("--examiner-rule", "Faults of the examiner make calls invalid.", default="on", choices=("on", "off")),
 )
 
 
@@ -91,18 +78,12 @@ def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) 
     is asked for by name, or if no other one is left.
     """
     pacings = BOTH.get(options["pacing"], (options["pacing"],))
-    if unknown := [each for each in pacings if each not in PACINGS]:
-        raise SettingsError(f"--pacing: expected one of {', '.join((*PACINGS, *BOTH))}, got {unknown[0]!r}")
-    if (opens := options["opens"]) not in (None, *OPENS):
-        raise SettingsError(f"--opens: expected one of {', '.join(OPENS)}, got {opens!r}")
-    if (rule := options["examiner_rule"]) not in ("on", "off"):
-        raise SettingsError(f"--examiner-rule: expected one of on, off, got {rule!r}")
-    if options["ears"] is not None:
-        with told_as("--ears", "asr"):
-            registry.live_transcriber(options["ears"])
+    if options["examiner_transcriber"] is not None:
+        with told_as("--examiner-transcriber", "asr"):
+            registry.live_transcriber(options["examiner_transcriber"])
     with told_as("--examiner", "actor"):
         known_actor(options["examiner"])
-    _typed.update(filter(None, (options["examiner"], options["ears"])))
+    _typed.update(filter(None, (options["examiner"], options["examiner_transcriber"])))
     show(f"reading {options['scenarios']}")
     users, left_out, found = [], {}, read_set(options["scenarios"])
     missing: dict[frozenset[str], MissingExtraError | None] = {}  # by languages, which decide the voices
@@ -146,7 +127,9 @@ def side_a(data: str) -> SideA:
         raise InputError(f"{data}: expected examiners, as a run of --suite {NAME} has them beside it, found none")
     named = {each.settings[name] for each in listed.users for name in _ADDRESSES if name in each.settings}
     if strange := sorted(map(str, named - _typed)):
-        raise InputError(f"{data}: expected --examiner and --ears in the command, not in the data, got {strange[0]!r}")
+        raise InputError(
+            f"{data}: expected addresses of the examiner in the command, not in the data, got {strange[0]!r}"
+        )
     users = [
         User(name=each.name, address=_address(folder, each), length_s=each.most_s, columns=each.columns)
         for each in listed.users
@@ -221,7 +204,7 @@ def _user(scenario: Scenario, pacing: str, number: int, options: Mapping[str, An
         "pacing": pacing,
         "opens": options["opens"],
         "seed": seed,
-        "transcriber": options["ears"],
+        "transcriber": options["examiner_transcriber"],
         "actor": actor,
         "wordings": options["wordings"],
     }

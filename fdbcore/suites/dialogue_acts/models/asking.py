@@ -58,8 +58,8 @@ class ScoringJob:
     def of(cls, options: Mapping[str, Any]) -> Self:
         """SettingsError for helpers that there are not, several judges, or turns to judge without good replies."""
         annotators = named(options)
-        with told_as("--asr", "asr"):
-            recogniser = None if options["asr"] is None else transcriber(options["asr"])
+        with told_as("--transcriber", "asr"):
+            recogniser = None if options["transcriber"] is None else transcriber(options["transcriber"])
         return cls(options, annotators, recogniser, judge_options(options))
 
     @property

@@ -90,7 +90,7 @@ class ActsDocument(Scores, frozen=True, kw_only=True):
     notes: Annotated[list[str], Meta(description="what a choice does to the figures")]
     page_language: Annotated[str, Meta(description="of the page")] = "en"
     judging: Annotated[JudgedBy | None, Meta(description="of the content of replies, with --judge")] = None
-    heard_with: Annotated[HeardWith | None, Meta(description="with --asr")] = None
+    heard_with: Annotated[HeardWith | None, Meta(description="with --transcriber")] = None
     timing: Annotated[Sequence[LiveTiming], Meta(description="of live parties")] = ()
     turns: Annotated[TurnsJson | None, Meta(description="of calls of any kind, with --turns")] = None
 

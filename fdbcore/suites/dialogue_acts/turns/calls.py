@@ -157,7 +157,6 @@ def _without_words(call: CallTurns) -> Iterator[Problem]:
     """A problem for each side that has turns whose words nobody knows."""
     for side in SIDES:
         if count := sum(each.text is None for each in call.of(side)):
-            reason = (
-                f"expected the words of {side}, got none of {count} of its {len(call.of(side))} turns: --asr hears them"
-            )
+            missing = f"got none of {count} of its {len(call.of(side))} turns"
+            reason = f"expected the words of {side}, {missing}: --transcriber hears them"
             yield Problem(call.path, reason)
