@@ -317,8 +317,8 @@ class ScoringWith:
         """By the options of the suite. SettingsError for what is unknown, or cannot be used."""
         addresses = list(dict.fromkeys(options["transcriber"]))
         sources = dict(zip(map(redacted, addresses), word_sources_of(addresses), strict=True))
-        detectors = list(dict.fromkeys(options["detector"]))
-        with told_as("--detector", "vad"):
+        detectors = list(dict.fromkeys(options["vad"]))
+        with told_as("--vad", "vad"):
             for name in detectors:
                 vad(name)
         judges, file = JudgeOptions.of(options), options.get("human")

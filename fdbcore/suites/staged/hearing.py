@@ -70,7 +70,10 @@ def unheard_warnings(cases: Sequence[StagedCase], sources: Sequence[WordSource])
         return []
     what = f"in {len(deaf)} of {len(cases)} dialogues it is not known whether goals were met"
     why = f", because {sources[0].name} has no words of the system" if sources else ""
-    mends = [_mended_by(deaf, {source.name for source in sources}), "fdbcore run --ears whisper hears during the call"]
+    mends = [
+        _mended_by(deaf, {source.name for source in sources}),
+        "fdbcore run --examiner-transcriber whisper hears during the call",
+    ]
     return [f"examiner without ears: {what}{why}; {'; '.join(filter(None, mends))}"]
 
 
