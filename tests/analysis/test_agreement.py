@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from helpers.act_sets import annotation, record, repeated, response, sequence, sequences
+from helpers.commands import agree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fdbcore.cli.main import main
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.report.scorecard.columns import width_columns
 from fdbcore.results.document import ProblemEntry
@@ -127,17 +126,12 @@ def test_records_are_the_references_and_an_annotator_can_be_chosen(tmp_path: Pat
         read_labels(responses, "z")
 
 
-def agree(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["agree", *map(str, arguments)], catch_exceptions=False)
-
-
 @pytest.mark.parametrize("width", [60, 80])
 def test_the_command_prints_a_table_that_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     first = written(tmp_path / "a.jsonl", *[response(f"r{k}", "Q .5 Inf .5", annotator="人") for k in range(3)])
     second = written(tmp_path / "b.jsonl", *[response(f"r{k}", "Q 1", annotator="model") for k in range(4)])
-    result = agree(first, second)
-    assert result.exit_code == 1
+    result = agree(first, second, code=1)
     assert "人 and model: 3 replies to 3 records labelled by both" in result.stdout
     assert "left out: 1" in result.stdout
     assert max(map(width_columns, result.stdout.splitlines())) <= max(width, width_columns(str(second)) + 16)
@@ -156,8 +150,7 @@ def test_replies_are_counted_once_and_so_is_what_is_wrong(tmp_path: Path) -> Non
 
 def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     good = written(tmp_path / "a.jsonl", response("r0", "Q 1"))
-    result = agree(good, tmp_path / "none.jsonl")
-    assert result.exit_code == 1
+    result = agree(good, tmp_path / "none.jsonl", code=1)
     assert result.stderr == f"fdbcore agree: {tmp_path / 'none.jsonl'}: cannot be read: No such file or directory\n"
     assert agree(good, good, "--a", "nobody").exit_code == 2
     assert agree(good, good).exit_code == 0

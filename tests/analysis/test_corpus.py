@@ -7,13 +7,12 @@ import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from fakes.run_parties import install
+from helpers.commands import command
 from helpers.voices import DIALOGUE, voices, write
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import quantities, read_quantities
-from fdbcore.cli.main import main
 from fdbcore.errors import RecordingError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META, QUANTITIES, write_json
@@ -55,8 +54,8 @@ def test_a_folder_of_recordings_is_a_run(call: Path, tmp_path: Path) -> None:
 def test_a_live_run_has_the_columns_of_its_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(install(tmp_path / "plugin"))
     systems = ["--system", "good=fake:?speak=80-150", "--system", "bad=fake:?open_error=bug", "--trials", "2"]
-    command = ["run", "--vad", "energy", "--clock", "virtual", "--a", "fake:?speak=10-50&finish=300", *systems]
-    CliRunner().invoke(main, [*command, "--quiet", "--out", str(tmp_path / "run")], catch_exceptions=False)
+    arguments = ["run", "--vad", "energy", "--clock", "virtual", "--a", "fake:?speak=10-50&finish=300", *systems]
+    command(*arguments, "--quiet", "--out", tmp_path / "run")
     corpus = Run(tmp_path / "run")
     told = {
         call.name: (call.columns["system"], call.columns["trial"], call.columns["outcome"]) for call in corpus.calls

@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from click.testing import CliRunner
+from helpers.commands import done
 from helpers.voices import write
 
 from fdbcore.audio.speech import without_edges
-from fdbcore.cli.main import main
 from fdbcore.models.asr.alignment import Aligner
 from fdbcore.recording.words import Transcript, transcripts
 from fdbcore.registry import speaker
@@ -73,22 +72,16 @@ def call(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[tupl
 
 def hold(folder: Path, out: Path, *more: str) -> Path:
     """The recording of a call between the parties of a folder."""
-    ran = CliRunner().invoke(
-        main,
-        [
-            *("run", "--a", f"scripted:{folder / 'a.toml'}", "--system", f"b=scripted:{folder / 'b.toml'}"),
-            *("--clock", "virtual", "--vad", "energy", "--out", str(out), *more),
-        ],
-        catch_exceptions=False,
+    done(
+        *("run", "--a", f"scripted:{folder / 'a.toml'}", "--system", f"b=scripted:{folder / 'b.toml'}"),
+        *("--clock", "virtual", "--vad", "energy", "--out", str(out), *more),
     )
-    assert ran.exit_code == 0, ran.output
     (path,) = (each.parent for each in out.glob("*/meta.json"))
     return path
 
 
 def transcribed(path: Path, *more: str, source: str = "known-text") -> str:
-    result = CliRunner().invoke(main, ["transcribe", str(path), "--transcriber", source, *more], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
+    result = done("transcribe", path, "--transcriber", source, *more)
     return result.stdout.strip()
 
 
@@ -194,15 +187,11 @@ def muted_call(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tup
     lines = "".join(f'[[line]]\nsay = "{text}"\n{when}\n' for text, when in zip(texts, times, strict=True))
     (folder / "b.toml").write_text(f'tail_s = 9.0\nvoice = "dir:{folder / "said"}"\n{lines}')
     (folder / "a.json").write_text(BRIEF)
-    ran = CliRunner().invoke(
-        main,
-        [
-            *("run", "--a", f"examiner:{folder / 'a.json'}?opens=examiner&voice=espeak-ng:en-us"),
-            *("--system", f"b=scripted:{folder / 'b.toml'}", "--clock", "virtual", "--vad", "energy"),
-            *("--max-s", "24", "--out", str(folder / "RUN")),
-        ],
+    done(
+        *("run", "--a", f"examiner:{folder / 'a.json'}?opens=examiner&voice=espeak-ng:en-us"),
+        *("--system", f"b=scripted:{folder / 'b.toml'}", "--clock", "virtual", "--vad", "energy"),
+        *("--max-s", "24", "--out", str(folder / "RUN")),
     )
-    assert ran.exit_code == 0, ran.output
     (path,) = (each.parent for each in (folder / "RUN").glob("*/meta.json"))
     return path, [(1500 + start_ms, 1500 + end_ms) for start_ms, end_ms in spans]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from click.testing import CliRunner, Result
 from fakes.recordings import drawn_recording
+from helpers.commands import agree
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
@@ -19,7 +19,6 @@ from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.label_agreement import labels_of
 from fdbcore.analysis.score import score
 from fdbcore.analysis.span_agreement import edge_errors, found_by_both, items_of_side, kind_agreement, span_agreement
-from fdbcore.cli.main import main
 from fdbcore.recording.files import META, TURNS, write_json
 from fdbcore.recording.labels import CONTRIBUTIONS, Label, LabelKind
 from fdbcore.report.exports.formats import export
@@ -129,10 +128,6 @@ def test_the_intervals_are_over_calls() -> None:
     assert few["ci95"] is not None
     assert many["ci95"] is not None
     assert few["ci95"][1] - few["ci95"][0] > 3 * (many["ci95"][1] - many["ci95"][0])
-
-
-def agree(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["agree", *map(str, arguments)], catch_exceptions=False)
 
 
 def document(*arguments: object) -> dict[str, Any]:
@@ -248,9 +243,7 @@ def test_what_cannot_be_read_or_compared_is_one_line(run: Path, tmp_path: Path) 
 def test_an_unreadable_recording_among_many_is_named(run: Path, tmp_path: Path) -> None:
     hand = table(tmp_path / "hand.csv", run)
     write_json(run / "two" / TURNS, {})
-    result = agree(hand, run)
-    assert result.exit_code == 1
-    assert "calls that cannot be read, left out: 1: " in " ".join(result.stdout.split())
+    assert "calls that cannot be read, left out: 1: " in " ".join(agree(hand, run, code=1).stdout.split())
     meta = json.loads((run / "one" / META).read_text())
     write_json(run / "one" / META, meta | {"status": "interrupted"})
     assert "got none" in agree(hand, run).stderr

@@ -7,12 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from click.testing import CliRunner
+from helpers.commands import done
 from helpers.made_runs import Manner, drawn_calls, made_run
 
 from fdbcore.analysis.score import score
 from fdbcore.analysis.settings_differences import differing_within
-from fdbcore.cli.report import report
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import settings_hash
 from fdbcore.types import TurnSettings
@@ -42,5 +41,5 @@ def test_the_page_of_a_run_names_what_differs(tmp_path: Path) -> None:
     written["settings"]["turns"]["min_silence_ms"] += 100
     meta.write_text(json.dumps(written | {"settings_sha256": settings_hash(written["settings"])}))
     score(Reading(meta.parent))
-    assert CliRunner().invoke(report, [str(run)]).exit_code == 0
+    done("report", run)
     assert "turns min_silence_ms: 200 and 300" in (run / "index.html").read_text()

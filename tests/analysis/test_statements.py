@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.differences import difference
-from fdbcore.analysis.groups import (
-    MOST_GROUPS,
-    CallGroup,
-    Unit,
-    groups,
-    rescored,
-    unit,
-    units_text,
-)
+from fdbcore.analysis.groups import MOST_GROUPS, CallGroup, Unit, groups, rescored, unit, units_text
 from fdbcore.analysis.matching import are_few, group_differences, match, match_every_two, match_groups
 from fdbcore.analysis.statements import statements
 from fdbcore.analysis.summaries import pool, summarise
@@ -33,8 +25,7 @@ Session = dict[str, Quantity]
 
 sessions = st.lists(
     st.tuples(
-        st.integers(0, 4),
-        st.tuples(st.lists(st.integers(0, 300), max_size=6), st.integers(0, 9), st.integers(0, 9)),
+        st.integers(0, 4), st.tuples(st.lists(st.integers(0, 300), max_size=6), st.integers(0, 9), st.integers(0, 9))
     ),
     min_size=1,
     max_size=12,

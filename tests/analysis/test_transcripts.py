@@ -192,10 +192,7 @@ def test_pieces_say_what_the_whole_says(call: Reading, listener: FakeTranscripti
 
 
 @settings(max_examples=150, deadline=None)
-@given(
-    runs=st.lists(st.tuples(st.integers(1, 900), st.integers(1, 4000)), max_size=30),
-    tail=st.integers(0, 300),
-)
+@given(runs=st.lists(st.tuples(st.integers(1, 900), st.integers(1, 4000)), max_size=30), tail=st.integers(0, 300))
 def test_pieces_hold_all_speech_in_order_and_cut_in_silence(runs: list[tuple[int, int]], tail: int) -> None:
     active = np.concatenate(
         [

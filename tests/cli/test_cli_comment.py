@@ -10,22 +10,17 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from click.testing import CliRunner, Result
+from helpers.commands import report
 from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.cli.main import main
 from fdbcore.measures.quantities import Share
 from fdbcore.report.comparison.comment import MOST_MOMENTS
 
 HOSTILE = "a|b`[x](http:evil)<img>@team#1"
 GATES = 'gates = ["premature_per_turn <= baseline + 0.02", "answered_per_turn >= 0.6"]'
-
-
-def report(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["report", *map(str, arguments)], catch_exceptions=False)
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def compared(folder: Path) -> tuple[dict[str, Any], str]:
     """The document of the comparison, and the comment beside it."""
     options = ("--baseline", folder / "old", "--gate", folder / "gates.toml", "--comment", folder / "comment.md")
-    result = report(folder / "new", *options, "--no-audio", "--json")
-    assert result.exit_code == 1
+    result = report(folder / "new", *options, "--no-audio", "--json", code=1)
     found: dict[str, Any] = json.loads(result.stdout)
     return found, (folder / "comment.md").read_text()
 
@@ -148,7 +142,7 @@ def test_what_got_longer_is_no_markup(tmp_path: Path) -> None:
 def test_the_address_of_the_run_stands_before_its_pages(folder: Path) -> None:
     link = "https://ci.example/jobs/7/artifacts/file/new/"
     options = ("--baseline", folder / "old", "--comment", folder / "sub" / "c.md", "--link", link)
-    assert report(folder / "new", *options, "--quiet").exit_code == 0
+    report(folder / "new", *options, "--quiet", code=0)
     text = (folder / "sub" / "c.md").read_text()
     links = [str(token.attrs["href"]) for token in tokens(text) if token.type == "link_open"]
     assert links[-2:] == [f"{link}compare.html", f"{link}index.html"]
@@ -175,8 +169,7 @@ def test_an_archive_is_linked_once_and_its_pages_are_named(folder: Path) -> None
 def test_an_undecided_gate_says_how_many_calls_would_decide_it(folder: Path, tmp_path: Path) -> None:
     few = made_run(tmp_path / "few", drawn_calls(12, 5, lambda number: Manner(premature=0.1)))
     (tmp_path / "gates.toml").write_text('gates = ["premature_per_turn <= 0.13"]')
-    options = ("--gate", tmp_path / "gates.toml", "--comment", tmp_path / "c.md", "--quiet")
-    assert report(few, *options).exit_code == 3
+    assert report(few, "--gate", tmp_path / "gates.toml", "--comment", tmp_path / "c.md", "--quiet").exit_code == 3
     text = (tmp_path / "c.md").read_text()
     assert text.startswith("### ? Undecided: of 1 gate, 1 undecided. Of 12 calls: ")
     assert re.search(r"- \*\*undecided\*\*: .*, at most 13 %: about [\d,]+ calls would decide it", text)
@@ -184,8 +177,7 @@ def test_an_undecided_gate_says_how_many_calls_would_decide_it(folder: Path, tmp
 
 def test_an_error_stands_in_the_comment(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "gates.toml").write_text('gates = ["prematur_per_turn <= 0.13"]')
-    options = ("--gate", tmp_path / "gates.toml", "--comment", tmp_path / "c.md")
-    assert report(folder / "new", *options).exit_code == 2
+    assert report(folder / "new", "--gate", tmp_path / "gates.toml", "--comment", tmp_path / "c.md").exit_code == 2
     text = (tmp_path / "c.md").read_text()
     assert text.startswith("### ✕ Nothing could be compared\n\n")
     assert "perhaps premature_per_turn" in shown(text)
@@ -193,6 +185,4 @@ def test_an_error_stands_in_the_comment(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [("--comment", "c.md"), ("--baseline", "old", "--link", "https://x/")])
 def test_a_comment_needs_something_to_compare_and_a_link_a_comment(folder: Path, options: tuple[str, ...]) -> None:
-    result = report(folder / "new", *options)
-    assert result.exit_code == 2
-    assert "expected --" in result.stderr
+    assert "expected --" in report(folder / "new", *options, code=2).stderr

@@ -13,15 +13,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
-from helpers.commands import scored
+from click.testing import Result
+from helpers.commands import command, done, report, scored
 from helpers.planted import Planted, planted_run
 from helpers.voices import voices, write
 
 from fdbcore.analysis.comparison import RunComparison, compare
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.kept import Kept
-from fdbcore.cli.main import main
 from fdbcore.recording.files import QUANTITIES, REPORT, read_json, write_json
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import CORPUS
@@ -76,10 +75,6 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planned:
     return Planned(folder, folder / "old", folder / "new", folder / "few", cut_old, cut_new, gates)
 
 
-def report(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["report", *map(str, arguments)], catch_exceptions=False)
-
-
 def document(*arguments: object) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(report(*arguments, "--json").stdout)
     return found
@@ -88,8 +83,9 @@ def document(*arguments: object) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def gated(planted: Planned) -> tuple[Result, Path]:
     junit = planted.folder / "junit.xml"
-    arguments = ("--baseline", planted.old, "--gate", planted.gates, "--junit", junit, "--no-audio", "--json")
-    return report(planted.new, *arguments), junit
+    return report(
+        planted.new, "--baseline", planted.old, "--gate", planted.gates, "--junit", junit, "--no-audio", "--json"
+    ), junit
 
 
 def test_a_planted_regression_fails_the_gate_with_the_right_interval(
@@ -200,8 +196,7 @@ def test_runs_that_share_no_calls_are_said_to_be_unpaired(planted: Planned, tmp_
 def test_a_column_that_only_the_baseline_lacks_is_said_to_be_missing_there(tmp_path: Path) -> None:
     planted_run(tmp_path / "new", Planted(4, 0.1, 1, columns={"language": "ja"}))
     planted_run(tmp_path / "old", Planted(4, 0.1, 1, columns={"speaker": "x"}))
-    result = report(tmp_path / "new", "--baseline", tmp_path / "old", "--by", "language")
-    assert result.exit_code == 2
+    result = report(tmp_path / "new", "--baseline", tmp_path / "old", "--by", "language", code=2)
     assert result.stderr.splitlines()[-1] == "Error: baseline: --by language: expected one of speaker"
 
 
@@ -257,8 +252,7 @@ def test_groups_of_a_run_have_one_comparison_and_one_p_value(planted: Planned, t
                     key: each[key] for key in ("value", "p", "p_holm", "verdict", "reason")
                 }
                 assert row["interval"] == pytest.approx(each["interval"])
-    result = report(planted.few, "--by", "language")
-    assert result.exit_code == 2
+    result = report(planted.few, "--by", "language", code=2)
     assert f"fdbcore score {planted.few} --by language" in " ".join(result.stderr.split())
 
 
@@ -268,8 +262,7 @@ def test_different_settings_are_refused_unless_told(planted: Planned, tmp_path: 
     assert (result.exit_code, result.stdout) == (2, "")
     assert "turns min_silence_ms: run 300, baseline 200" in result.stderr
     assert "--different-settings" in result.stderr
-    told = report(tmp_path / "set", "--baseline", planted.few, "--different-settings")
-    assert told.exit_code == 0
+    told = report(tmp_path / "set", "--baseline", planted.few, "--different-settings", code=0)
     assert "!! different settings: turns min_silence_ms: run 300, baseline 200" in told.stdout
     assert "different settings: turns min_silence_ms: run 300" in (tmp_path / "set" / "compare.html").read_text()
 
@@ -295,8 +288,7 @@ def test_detectors_are_not_mixed_and_the_command_that_mends_it_is_named(
         planted_run(path, Planted(20, 0.02, 5), **detector)
     (tmp_path / "gates.toml").write_text('gates = ["premature_per_turn <= baseline + 0.02"]\n')
     for arguments in ([], ["--gate", tmp_path / "gates.toml"]):
-        refused = report(runs[0], "--baseline", runs[1], *arguments)
-        assert refused.exit_code == 2
+        refused = report(runs[0], "--baseline", runs[1], *arguments, code=2)
         line = " ".join(refused.stderr.split())
         assert f"expected one voice activity detector, got {got.format(*runs)}: " in line
         stale = runs[replayed]
@@ -315,19 +307,15 @@ def test_a_run_of_two_detectors_is_refused_and_one_of_an_earlier_version_says_so
     (tmp_path / "mixed" / CORPUS).write_text(json.dumps(known[0]))
     planted_run(tmp_path / "old", Planted(20, 0.02, 5), version="0.0.1")
     (tmp_path / "gates.toml").write_text('gates = ["premature_per_turn <= 0.5"]\n')
-    refused = report(tmp_path / "mixed", "--gate", tmp_path / "gates.toml")
-    assert refused.exit_code == 2
+    refused = report(tmp_path / "mixed", "--gate", tmp_path / "gates.toml", code=2)
     line = " ".join(refused.stderr.split())
     assert f"expected one voice activity detector, got energy 0.0.1 and energy {ENERGY}: " in line
     assert f"`fdbcore replay {tmp_path / 'mixed'} --vad energy --out {tmp_path / 'mixed'}-energy`" in line
     earlier = f"voice activity was decided by energy 0.0.1, which is {ENERGY} now: `fdbcore replay` renews it"
-    told = report(tmp_path / "old", "--gate", tmp_path / "gates.toml")
-    assert told.exit_code == 0
-    assert earlier in " ".join(told.output.split())
+    assert earlier in " ".join(report(tmp_path / "old", "--gate", tmp_path / "gates.toml", code=0).output.split())
     assert earlier.replace("`", "") in (tmp_path / "old" / "index.html").read_text().replace("`", "")
-    for command in ("score", "report"):
-        shown = CliRunner().invoke(main, [command, str(tmp_path / "old")], catch_exceptions=False)
-        assert earlier in " ".join(shown.stdout.split())
+    for arguments in ("score", "report"):
+        assert earlier in " ".join(command(arguments, tmp_path / "old").stdout.split())
 
 
 def test_another_version_is_named_and_its_items_are_counted_anew(planted: Planned, tmp_path: Path) -> None:
@@ -413,13 +401,11 @@ def test_from_audio_to_the_exit_code(tmp_path: Path) -> None:
         for number in range(8):
             start_s = late_s + 0.05 * number
             write(tmp_path / run / f"call{number}.wav", voices(SOUND.format(2 + start_s, 6.5 + start_s)))
-        command = ["replay", "--vad", "energy", "--quiet", "--out", f"{tmp_path}/{run}-run", f"{tmp_path}/{run}"]
-        assert CliRunner().invoke(main, command).exit_code == 0
+        done("replay", "--vad", "energy", "--quiet", "--out", f"{tmp_path}/{run}-run", f"{tmp_path}/{run}")
     (tmp_path / "gates.toml").write_text('gates = ["response_latency_ms <= baseline + 500"]')
     result = report(
-        tmp_path / "new-run", "--baseline", tmp_path / "old-run", "--gate", tmp_path / "gates.toml", "--json"
+        tmp_path / "new-run", "--baseline", tmp_path / "old-run", "--gate", tmp_path / "gates.toml", "--json", code=1
     )
-    assert result.exit_code == 1
     (gate,) = json.loads(result.stdout)["gates"]["results"]
     assert gate["value"] == pytest.approx(1000, abs=30)
     assert gate["paired_by"] == "call name"

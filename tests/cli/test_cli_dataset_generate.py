@@ -14,13 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.fake_gemini import FakeGemini
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_GEMINI, NEEDS_OPENAI, Asked, Fails, FakeModelServer, Refuses
 from fakes.writers import good
-
-from fdbcore.cli.main import main
+from helpers.commands import command
 
 pytestmark = [NEEDS_OPENAI, NEEDS_GEMINI]
 
@@ -38,7 +37,7 @@ def words(server: FakeModelServer, out: Path, *more: object, model: str = "opena
 
 
 def generate(*arguments: str) -> Result:
-    return CliRunner().invoke(main, list(arguments), catch_exceptions=False)
+    return command(*list(arguments))
 
 
 def started(arguments: list[str]) -> subprocess.Popen[str]:

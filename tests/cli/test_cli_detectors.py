@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command, done
 from helpers.voices import DIALOGUE, voices, write
 
-from fdbcore.cli.main import main
 from fdbcore.measures.catalogue import headlines
 from fdbcore.report.format import amount
 from fdbcore.report.groups.detectors import MOVED, detector_lines, detector_table
@@ -50,8 +49,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def fdbcore(*arguments: object) -> str:
-    ran = CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
-    assert ran.exit_code == 0, ran.output
+    ran = done(*arguments)
     return ran.stdout
 
 
@@ -131,9 +129,7 @@ def test_a_figure_outside_the_interval_of_the_one_as_scored_is_marked() -> None:
 
 def test_a_detector_that_cannot_be_used_is_one_line(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "webrtcvad", None)
-    ran = CliRunner().invoke(main, ["replay", "calls/0.wav", "--vad", "energy", "--vad", "webrtc", "--out", "X"])
-    assert ran.exit_code == 1
+    ran = command("replay", "calls/0.wav", "--vad", "energy", "--vad", "webrtc", "--out", "X", code=1)
     assert "pip install 'fdbcore[webrtcvad]'" in ran.stderr
-    ran = CliRunner().invoke(main, ["score", "X", "--vad", "nope"])
-    assert ran.exit_code == 2
+    ran = command("score", "X", "--vad", "nope", code=2)
     assert "--vad: expected one of silero, energy, webrtc, or MODULE:CLASS, got 'nope'" in " ".join(ran.stderr.split())

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.recordings import drawn_recording
+from helpers.commands import command
 from helpers.made_runs import MadeCall, conversation, made_run
 
 from fdbcore.analysis.score import score
-from fdbcore.cli.main import main
 from fdbcore.recording.files import META, TURNS, write_json
 from fdbcore.recording.run import CORPUS
 
 DIALOGUE = "A 0-3 5-6 | B 3.4-3.8"
 
 
-def export(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["export", *map(str, arguments)], catch_exceptions=False)
+def export(*arguments: object, code: int | None = None) -> Result:
+    return command("export", *arguments, code=code)
 
 
 @pytest.mark.parametrize("fmt", ["rttm", "textgrid", "audacity", "csv", "json"])
@@ -29,8 +29,7 @@ def test_incomplete_recordings_are_named_and_left_out(tmp_path: Path, fmt: str) 
         score(drawn_recording(tmp_path / name, DIALOGUE))
     meta = json.loads((tmp_path / "torn" / META).read_text())
     write_json(tmp_path / "torn" / META, meta | {"status": "interrupted", "reason": "KeyboardInterrupt"})
-    result = export(tmp_path, "--format", fmt, "--out", tmp_path / "out")
-    assert result.exit_code == 1
+    result = export(tmp_path, "--format", fmt, "--out", tmp_path / "out", code=1)
     assert [Path(line).stem.split(".")[0] for line in result.stdout.splitlines()] == ["good"]
     (line,) = result.stderr.splitlines()
     assert "torn: left out, expected complete, got interrupted" in line
@@ -39,8 +38,7 @@ def test_incomplete_recordings_are_named_and_left_out(tmp_path: Path, fmt: str) 
 def test_damaged_turns_are_one_line(tmp_path: Path) -> None:
     recording = drawn_recording(tmp_path / "bad", DIALOGUE)
     write_json(recording.path / TURNS, {})
-    result = export(tmp_path, "--format", "csv")
-    assert result.exit_code == 1
+    result = export(tmp_path, "--format", "csv", code=1)
     assert result.stderr.count("\n") == 1
     assert "turns.json" in result.stderr
 
@@ -55,8 +53,7 @@ def test_only_the_calls_of_the_run_are_exported_and_one_that_cannot_be_stops_no_
     write_json(
         tmp_path / "run" / CORPUS, corpus | {"calls": [*corpus["calls"], corpus["calls"][0] | {"name": "c"} | failed]}
     )
-    result = export(tmp_path / "run", "--format", "textgrid", "--out", tmp_path / "out")
-    assert result.exit_code == 1
+    result = export(tmp_path / "run", "--format", "textgrid", "--out", tmp_path / "out", code=1)
     assert result.stdout.splitlines() == [str(tmp_path / "out" / f"{name}.TextGrid") for name in "ab"]
     gone, too_long = result.stderr.splitlines()
     assert gone.endswith("c: left out, gone")
@@ -64,6 +61,4 @@ def test_only_the_calls_of_the_run_are_exported_and_one_that_cannot_be_stops_no_
 
 
 def test_a_folder_without_recordings(tmp_path: Path) -> None:
-    result = export(tmp_path, "--format", "csv")
-    assert result.exit_code == 1
-    assert "expected a run or a recording" in result.stderr
+    assert "expected a run or a recording" in export(tmp_path, "--format", "csv", code=1).stderr

@@ -9,22 +9,18 @@ from pathlib import Path
 
 import av
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from helpers.commands import command, done, refused
 from helpers.voices import RATE_HZ, voices, write
 
 from fdbcore.analysis.corpus import Run
-from fdbcore.cli.main import main
 from fdbcore.recording.labels import Label, given_labels
 
 DIALOGUE = "A 0.5-2 | B 2.4-3"
 
 
-def fdbcore(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
-
-
-def replayed(*arguments: object) -> Result:
-    return fdbcore("replay", "--vad", "energy", "--jobs", 1, *arguments)
+def replayed(*arguments: object, code: int | None = None) -> Result:
+    return command("replay", "--vad", "energy", "--jobs", 1, *arguments, code=code)
 
 
 @pytest.fixture
@@ -38,8 +34,7 @@ def tuesday(tmp_path: Path) -> Path:
 def test_a_row_of_another_folder_neither_swaps_nor_names_a_call(tuesday: Path, tmp_path: Path) -> None:
     meta = tmp_path / "meta.csv"
     meta.write_text("file,agent_channel,version\nmonday/call.wav,left,v1\ntuesday/call.wav,right,v2\n")
-    result = replayed(tuesday, "--meta", meta, "--out", tmp_path / "RUN")
-    assert result.exit_code == 0
+    result = replayed(tuesday, "--meta", meta, "--out", tmp_path / "RUN", code=0)
     (call,) = Run(tmp_path / "RUN").calls
     assert call.columns["version"] == "v2"
     assert call.recording.meta["source"]["swap"] is False
@@ -68,9 +63,7 @@ def test_a_table_that_fits_nothing_or_twice_is_wrong_usage(
     option: str, text: str, expected: str, tuesday: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "table.csv").write_text(text)
-    result = replayed(tuesday, option, tmp_path / "table.csv", "--out", tmp_path / "RUN")
-    assert result.exit_code == 2
-    assert expected in result.stderr
+    assert expected in replayed(tuesday, option, tmp_path / "table.csv", "--out", tmp_path / "RUN", code=2).stderr
     assert not (tmp_path / "RUN").exists()
 
 
@@ -83,8 +76,8 @@ def test_linked_recordings_keep_their_sides_offset_and_settings(tmp_path: Path) 
     settings = ("--offset-ms", 150, "--set", "min_silence_ms=300")
     assert replayed(calls, "--meta", tmp_path / "meta.csv", *settings, "--out", tmp_path / "RUN").exit_code == 0
     assert not list((tmp_path / "RUN").glob("*/session.wav"))
-    again = fdbcore("replay", tmp_path / "RUN", "--out", tmp_path / "AGAIN")
-    alone = fdbcore("replay", tmp_path / "RUN" / "left", "--out", tmp_path / "ALONE")
+    again = command("replay", tmp_path / "RUN", "--out", tmp_path / "AGAIN")
+    alone = command("replay", tmp_path / "RUN" / "left", "--out", tmp_path / "ALONE")
     assert (again.exit_code, alone.exit_code) == (0, 0)
     before = {call.name: call.recording for call in Run(tmp_path / "RUN").calls}
     for run, names in (("AGAIN", ["left", "right"]), ("ALONE", ["left"])):
@@ -107,23 +100,20 @@ def test_a_run_of_linked_recordings_is_examined_never_changed_and_joined_by_its_
     run = tmp_path / "RUN"
     replayed(calls, "--meta", tmp_path / "meta.csv", "--out", run)
     for subject in (run, run / "one"):
-        assert "no such" not in fdbcore("doctor", "--vad", "energy", subject).output
-    assert fdbcore("doctor", "--vad", "energy", run).stdout.count("health: ") == 2
-    refused = fdbcore("doctor", "--vad", "energy", calls)
-    assert refused.exit_code == 1
+        assert "no such" not in command("doctor", "--vad", "energy", subject).output
+    assert command("doctor", "--vad", "energy", run).stdout.count("health: ") == 2
+    refused = command("doctor", "--vad", "energy", calls, code=1)
     assert f"fdbcore replay {calls} examines every call in it" in refused.stderr
     before = (run / "corpus.json").read_bytes()
     for option in (("--swap",), ("--out", run)):
-        result = fdbcore("replay", run, *option)
-        assert result.exit_code == 2, result.stderr
+        result = command("replay", run, *option, code=2)
         assert "a recording keeps its sides" in result.stderr or "expected another folder" in result.stderr
-    assert fdbcore("replay", run / "one", "--out", run).exit_code == 2
+    assert command("replay", run / "one", "--out", run).exit_code == 2
     assert (run / "corpus.json").read_bytes() == before
-    result = fdbcore("replay", run, "--meta", tmp_path / "meta.csv", "--out", tmp_path / "AGAIN")
-    assert result.exit_code == 0, result.stderr
+    result = done("replay", run, "--meta", tmp_path / "meta.csv", "--out", tmp_path / "AGAIN")
     assert [call.columns["v"] for call in Run(tmp_path / "AGAIN").calls] == ["1", "2"]
     (tmp_path / "meta.csv").write_text("file,agent_channel\none.wav,right\n")
-    assert "keeps its sides" in fdbcore("replay", run, "--meta", tmp_path / "meta.csv", "--out", tmp_path / "X").stderr
+    assert "keeps its sides" in command("replay", run, "--meta", tmp_path / "meta.csv", "--out", tmp_path / "X").stderr
 
 
 def test_odd_files_in_a_folder_lose_no_other_call(tmp_path: Path) -> None:
@@ -160,9 +150,9 @@ def test_no_name_is_a_traceback(how: str, name: str, tmp_path: Path) -> None:
         "out": lambda: replayed(good, "--out", path),
         "meta": lambda: replayed(good, "--meta", path, *out),
         "labels": lambda: replayed(good, "--labels", path, *out),
-        "run": lambda: fdbcore("report", path),
-        "doctor": lambda: fdbcore("doctor", path),
-        "agree": lambda: fdbcore("agree", path, path),
+        "run": lambda: command("report", path),
+        "doctor": lambda: command("doctor", path),
+        "agree": lambda: command("agree", path, path),
     }[how]()
     assert result.exit_code in (1, 2), result.output
     told = [line for line in result.stderr.splitlines() if line and not line.startswith(("Usage:", "Try "))]
@@ -180,14 +170,12 @@ def test_a_name_that_no_file_can_have_loses_no_other_call_of_a_list(tmp_path: Pa
 @pytest.mark.parametrize("option", ["", "-a", "--out", "--meta"])
 @pytest.mark.parametrize(("path", "told"), [("", "is a variable not set?"), ("https://x.y/z.wav", "download it")])
 def test_nothing_and_an_address_are_no_path(option: str, path: str, told: str) -> None:
-    result = fdbcore("replay", *filter(None, [option]), path)
-    assert result.exit_code == 2
-    assert told in result.stderr
+    assert told in refused("replay", *filter(None, [option]), path)
 
 
 @pytest.mark.parametrize("arguments", [("doctor", ""), ("report", ""), ("run", "--system", "echo", "--clips", "")])
 def test_an_unset_variable_is_not_the_current_folder(arguments: tuple[str, ...]) -> None:
-    assert "is a variable not set?" in fdbcore(*arguments).stderr
+    assert "is a variable not set?" in command(*arguments).stderr
 
 
 def test_other_audio_is_named_as_such_and_read_where_it_is_named(tmp_path: Path) -> None:
@@ -199,8 +187,7 @@ def test_other_audio_is_named_as_such_and_read_where_it_is_named(tmp_path: Path)
         frame = av.AudioFrame.from_ndarray(samples.reshape(1, -1), format="s16", layout="stereo")
         frame.sample_rate = RATE_HZ
         container.mux([*stream.encode(frame), *stream.encode(None)])
-    result = replayed(calls, "--out", tmp_path / "RUN")
-    assert result.exit_code == 2
+    result = replayed(calls, "--out", tmp_path / "RUN", code=2)
     assert f"found none; name 1 .mov to read them, as by '{calls}/**/*.mov'" in result.stderr
     assert replayed(f"{calls}/**/*.mov", "--out", tmp_path / "RUN").exit_code == 0
     write(calls / "b.wav", samples)
@@ -219,25 +206,22 @@ def test_one_recording_that_is_gone_stops_no_other(text: str | None, tmp_path: P
     replayed(calls, "--out", run)
     meta = run / "one" / "meta.json"
     meta.unlink() if text is None else meta.write_text(text)
-    report = fdbcore("report", run)
-    assert report.exit_code == 1
+    report = command("report", run, code=1)
     assert "1 scored, 1 not" in report.stdout
-    score = fdbcore("score", run)
-    assert score.exit_code == 1
+    score = command("score", run, code=1)
     for said in (report.stderr, score.stderr):
         (line,) = said.splitlines()
         assert str(run / "one") in line
-    export = fdbcore("export", run, "--format", "csv", "--out", tmp_path / "out")
+    export = command("export", run, "--format", "csv", "--out", tmp_path / "out")
     assert [Path(line).name for line in export.stdout.splitlines()] == ["two.csv"]
     (run / "corpus.json").unlink()
-    assert fdbcore("report", run).exit_code == (0 if text is None else 1)  # a folder without meta.json is no call
+    assert command("report", run).exit_code == (0 if text is None else 1)  # a folder without meta.json is no call
 
 
 def test_a_link_to_nothing_or_onto_itself_is_named_as_one(tmp_path: Path) -> None:
     for name, target in (("dangling.wav", "nowhere"), ("loop.wav", "loop.wav")):
         (tmp_path / name).symlink_to(target)
-        result = fdbcore("replay", tmp_path / name, "--out", tmp_path / "run")
-        assert result.exit_code == 1
+        result = command("replay", tmp_path / name, "--out", tmp_path / "run", code=1)
         assert f"{name}: expected an audio file, got a link that leads nowhere" in result.stderr
 
 
@@ -263,4 +247,4 @@ def test_a_file_that_may_not_be_read_stops_no_other(tmp_path: Path) -> None:
 
 def test_what_replay_needs_is_said(tmp_path: Path) -> None:
     for arguments in ((), ("x.wav", "-a", "y.wav"), ("-a", "y.wav")):
-        assert "give recordings or folders, or both -a FILE and -b FILE" in fdbcore("replay", *arguments).stderr
+        assert "give recordings or folders, or both -a FILE and -b FILE" in command("replay", *arguments).stderr

@@ -10,11 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from fakes.run_parties import install
+from helpers.commands import command, done
 from helpers.made_runs import drawn_calls, made_run
 
-from fdbcore.cli.main import main
 from fdbcore.recording.run import CORPUS, RUN
 from fdbcore.report.html.templates import INDEX
 
@@ -32,12 +31,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "here"
 
 
-def fdbcore(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
-
-
 def test_each_live_run_gets_a_folder_of_its_own_and_says_so_first(here: Path) -> None:
-    told = [fdbcore("run", *HELD, "--system", "fake:?speak=80-150&key=hush") for _ in range(2)]
+    told = [command("run", *HELD, "--system", "fake:?speak=80-150&key=hush") for _ in range(2)]
     assert [result.exit_code for result in told] == [0, 0]
     folders = sorted(path.name for path in here.iterdir())
     assert len(folders) == 2
@@ -48,13 +43,13 @@ def test_each_live_run_gets_a_folder_of_its_own_and_says_so_first(here: Path) ->
         for name in folders
     }
     assert not any("hush" in name for name in folders)
-    again = fdbcore("run", *HELD, "--system", "fake:?speak=80-150&key=hush", "--out", folders[0])
+    again = command("run", *HELD, "--system", "fake:?speak=80-150&key=hush", "--out", folders[0])
     assert "all cases have ended" in again.stderr
     assert len(list(here.iterdir())) == 2
 
 
 def test_the_folder_has_the_names_of_the_systems(here: Path) -> None:
-    fdbcore("run", *HELD, "--system", "new=fake:", "--system", "old=fake:", "--quiet")
+    command("run", *HELD, "--system", "new=fake:", "--system", "old=fake:", "--quiet")
     (folder,) = here.iterdir()
     assert folder.name.endswith("-new-old")
 
@@ -63,7 +58,7 @@ def test_the_folder_has_the_names_of_the_systems(here: Path) -> None:
     ("arguments", "code"), [(["--dry-run"], 0), (["--set", "nope=1"], 2), (["--again", "failed"], 2)]
 )
 def test_a_run_that_does_not_begin_leaves_no_folder(here: Path, arguments: list[str], code: int) -> None:
-    assert fdbcore("run", *HELD, "--system", "fake:", *arguments).exit_code == code
+    assert command("run", *HELD, "--system", "fake:", *arguments).exit_code == code
     assert list(here.iterdir()) == []
 
 
@@ -89,25 +84,22 @@ def test_a_run_that_was_stopped_goes_on_in_its_folder(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "writes"),
+    ("arguments", "writes"),
     [(("report",), INDEX), (("score",), "scores.html"), (("export", "--format", "csv"), "call0000/call0000.csv")],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_without_a_run_the_newest_one_is_taken_and_named(here: Path, command: tuple[str, ...], writes: str) -> None:
+def test_without_a_run_the_newest_one_is_taken_and_named(here: Path, arguments: tuple[str, ...], writes: str) -> None:
     for number, place in enumerate(("new", "held/live", "old")):
         made_run(here / place, drawn_calls(3, seed=number))
         then_s = {"held/live": 3000, "new": 2000, "old": 1000}[place]
         os.utime(here / place / CORPUS, (then_s, then_s))
-    told = fdbcore(*command)
-    assert told.exit_code == 0
-    assert told.stderr.splitlines()[0] == f"fdbcore {command[0]}: held/live, the newest run here"
+    assert done(*arguments).stderr.splitlines()[0] == f"fdbcore {arguments[0]}: held/live, the newest run here"
     assert (here / "held" / "live" / writes).is_file()
     assert not (here / "new" / writes).exists()
 
 
-@pytest.mark.parametrize("command", [("report",), ("score",), ("export", "--format", "csv")])
-def test_without_any_run_one_line_says_so(here: Path, command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("arguments", [("report",), ("score",), ("export", "--format", "csv")])
+def test_without_any_run_one_line_says_so(here: Path, arguments: tuple[str, ...]) -> None:
     (here / "calls").mkdir()
-    told = fdbcore(*command)
-    assert told.exit_code == 2
+    told = command(*arguments, code=2)
     assert told.stderr.splitlines()[-1].startswith("Error: expected a RUN, and there is none in this folder")

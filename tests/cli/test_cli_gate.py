@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from fakes.browser import BROWSER, dump_dom
+from helpers.commands import command, done, printed, refused
 from helpers.made_runs import Manner, drawn_calls, made_run
 from helpers.on_lines import health_at
 from helpers.voices import voices, write
@@ -21,16 +21,11 @@ from helpers.voices import voices, write
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.gate_file import DEFAULTS, read_gates
 from fdbcore.analysis.survey import survey
-from fdbcore.cli.main import main
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.health.measured_lines import measured_lines
 from fdbcore.recording.files import HEALTH, META, QUANTITIES, read_json, write_json
 from fdbcore.recording.run import CORPUS
 from fdbcore.report.call.screen import run_screen
-
-
-def command(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(each) for each in arguments], catch_exceptions=False)
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +38,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def starter(run: Path) -> str:
     """The file to begin with, and what is said on making it."""
-    made = command("gate", "init", run, "--out", run / "gates.toml")
-    assert made.exit_code == 0
+    made = done("gate", "init", run, "--out", run / "gates.toml")
     assert made.stdout.splitlines() == [
         str(run / "gates.toml"),
         f"Next: fdbcore report {run} --gate {run / 'gates.toml'}",
@@ -58,9 +52,7 @@ def decided(run: Path, starter: str) -> dict[str, Any]:
     command("report", run, "--quiet")
     assert not {"verdict", "missed"} & {*(run / "calls.csv").read_text().splitlines()[0].split(",")}
     assert listed(run)["gates"] is None
-    result = command("report", run, "--gate", run / "gates.toml", "--no-audio", "--json")
-    assert result.exit_code == 1
-    found: dict[str, Any] = json.loads(result.stdout)["gates"]
+    found: dict[str, Any] = printed("report", run, "--gate", run / "gates.toml", "--no-audio", code=1)["gates"]
     return found
 
 
@@ -103,22 +95,17 @@ def test_the_starter_file_says_what_the_run_has(decided: dict[str, Any], starter
 
 def test_a_file_that_exists_is_kept(run: Path, tmp_path: Path) -> None:
     (tmp_path / "gates.toml").write_text("mine")
-    refused = command("gate", "init", run, "--out", tmp_path / "gates.toml")
-    assert refused.exit_code == 2
-    assert "exists already, and is kept" in refused.stderr
+    assert "exists already, and is kept" in refused("gate", "init", run, "--out", tmp_path / "gates.toml")
     assert (tmp_path / "gates.toml").read_text() == "mine"
 
 
 def test_what_is_no_run_leaves_no_file(tmp_path: Path) -> None:
-    refused = command("gate", "init", tmp_path / "nothing", "--out", tmp_path / "gates.toml")
-    assert refused.exit_code == 2
+    command("gate", "init", tmp_path / "nothing", "--out", tmp_path / "gates.toml", code=2)
     assert not (tmp_path / "gates.toml").exists()
 
 
 def test_who_names_a_run_alone_is_told_the_command_that_decides(run: Path) -> None:
-    refused = command("gate", run)
-    assert refused.exit_code == 2
-    assert "gates are decided by: fdbcore report RUN --gate FILE" in refused.stderr
+    assert "gates are decided by: fdbcore report RUN --gate FILE" in refused("gate", run)
 
 
 def test_a_run_in_one_sentence_names_what_failed_and_counts_its_calls(run: Path, decided: dict[str, Any]) -> None:
@@ -232,8 +219,7 @@ def test_a_gate_that_passes_beside_a_silent_system_says_so_before_the_others(sil
     of = ", ".join(f'{{check = "premature_per_turn <= 0.5", where = {{language = "{each}"}}}}' for each in ("de", "en"))
     gates.write_text(f"gates = [{of}]")
     arguments = ("report", silenced, "--gate", gates, "--no-audio")
-    told = command(*arguments, "--junit", junit, "--comment", comment)
-    assert told.exit_code == 0
+    told = done(*arguments, "--junit", junit, "--comment", comment)
     what = "the call ends with A unanswered in 3 of 20 calls; B fell silent in 2 of 20 calls"
     lines = " ".join(told.stdout.split())
     assert f"Pass, but: {what}. All 2 gates passed. Of 40 calls" in lines
@@ -255,7 +241,7 @@ def test_a_gate_that_passes_beside_a_silent_system_says_so_before_the_others(sil
         f'class="verdict-line limit passed doubted"><span aria-hidden="true">✓</span> Pass, but: {what}.'
         in (silenced / "index.html").read_text()
     )
-    results = json.loads(command(*arguments, "--json").stdout)["gates"]["results"]
+    results = printed(*arguments)["gates"]["results"]
     assert [(each["where"]["language"], each["status"], each.get("but")) for each in results] == [
         ("de", "passed", None),
         ("en", "passed", what.split("; ")),

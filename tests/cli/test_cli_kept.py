@@ -11,14 +11,13 @@ from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
-from click.testing import CliRunner, Result
 from fakes.browser import opened_page
+from helpers.commands import done, report
 from helpers.corpus import replay
 from helpers.made_runs import Manner, drawn_calls, made_run
 from helpers.sealed import scored_otherwise
 from helpers.voices import voices, write
 
-from fdbcore.cli.main import main
 from fdbcore.recording.files import REPORT, read_json, write_json
 from fdbcore.report.comparison import comment
 
@@ -32,10 +31,6 @@ class Weeks:
     last: Path
     this: Path
     gates: Path
-
-
-def report(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["report", *map(str, arguments)], catch_exceptions=False)
 
 
 @pytest.fixture
@@ -163,8 +158,7 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number in range(8):
             drawing = f"A 0.5-2 | B {start_s + 0.02 * number:g}-{start_s + 2:g}"
             write(folder / week / f"call{number}.wav", voices(drawing, 1.0))
-    first = replay(folder / "last", out=folder / "run-last")
-    assert "Next" not in first.stdout
+    assert "Next" not in replay(folder / "last", out=folder / "run-last").stdout
     other = replay(folder / "last", "--set", "min_silence_ms=400", out=folder / "run-other")
     assert "Next" not in other.stdout  # runs with other settings cannot be compared
     write(folder / "elsewhere.wav", voices("A 0.5-2 | B 2.3-4", 1.0))
@@ -172,9 +166,9 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert "Next" not in unrelated.stdout  # they have no call in common
     second = replay(folder / "this", out=folder / "run-this")
     (told,) = [line for line in second.stdout.splitlines() if line.startswith("Next")]
-    command = told.partition(": ")[2].split()
-    assert command == ["fdbcore", "report", str(folder / "run-this"), "--baseline", str(folder / "run-last")]
-    assert CliRunner().invoke(main, [*command[1:], "--quiet"], catch_exceptions=False).exit_code == 0
+    arguments = told.partition(": ")[2].split()
+    assert arguments == ["fdbcore", "report", str(folder / "run-this"), "--baseline", str(folder / "run-last")]
+    done(*arguments[1:], "--quiet")
     return folder / "run-this"
 
 
@@ -205,14 +199,12 @@ def test_a_moment_that_got_worse_is_played_by_keyboard_and_leads_to_its_second(h
 
 def test_a_call_is_sent_with_the_verdict_of_gates_that_the_same_command_decides(heard: Path, tmp_path: Path) -> None:
     (tmp_path / "gates.toml").write_text('gates = ["response_latency_ms.median <= 100"]')
-    sent = report(heard, "--gate", tmp_path / "gates.toml", "--call", "call1", "--embed")
-    assert sent.exit_code == 1
+    sent = report(heard, "--gate", tmp_path / "gates.toml", "--call", "call1", "--embed", code=1)
     assert re.search(r"call1/call1\.html \(\d", sent.stdout.splitlines()[-1])
     html = (heard / "call1" / "call1.html").read_text()
     assert re.search(r'class="verdict-line limit [\w-]+"', html)
     assert "compare.html" not in html
-    alone = report(heard, "--embed")
-    assert alone.exit_code == 0
+    report(heard, "--embed", code=0)
     page = (heard / "run-this.html").read_text()
     assert "Fail: 1 of 1 gate failed" in page
     assert not re.search(r'href="(?!#|data:)', page)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.recordings import drawn_recording
+from helpers.commands import command
 from helpers.voices import voices, write
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import read_quantities, read_scores, score
-from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import ACTIVITY, AUDIO, META
 from fdbcore.recording.labels import Label, given_labels, keep_labels
@@ -27,9 +27,8 @@ HEADER = "call,side,kind,start_s,end_s"
 CUT_OFF = "cut_off_per_labelled_a_pause"
 
 
-def replayed(*arguments: object) -> Result:
-    command = ["replay", "--vad", "energy", "--jobs", "1", *map(str, arguments)]
-    return CliRunner().invoke(main, command, catch_exceptions=False)
+def replayed(*arguments: object, code: int | None = None) -> Result:
+    return command("replay", "--vad", "energy", "--jobs", "1", *arguments, code=code)
 
 
 def table(path: Path, *rows: str) -> Path:
@@ -51,8 +50,7 @@ def test_labels_of_one_call_are_kept_measured_and_shown(call: Path, tmp_path: Pa
     labels = table(
         tmp_path / "l.csv", "call.wav,A,pause,2,3", "call,A,end of turn,4,", "call,A,bc,7.5,8", "x,A,pause,1,2"
     )
-    result = replayed(call, "--labels", labels, "--out", tmp_path / "RUN")
-    assert result.exit_code == 0
+    result = replayed(call, "--labels", labels, "--out", tmp_path / "RUN", code=0)
     assert re.search(r"false cut-offs 1/1 pauses \| answered 1/1 turn ends, median 0\.(49|50|51) s\n", result.stdout)
     assert "names in l.csv without a call here, left out with their labels: 1: x (1)" in result.stderr
     page = (tmp_path / "RUN" / "call" / "report.html").read_text()
@@ -86,8 +84,7 @@ def test_labels_of_many_calls_are_joined_and_may_change_without_a_new_replay(cal
         (tmp_path / "calls" / f"{name}.wav").write_bytes(call.read_bytes())
     run = tmp_path / "RUN"
     labels = table(tmp_path / "l.csv", "one,A,pause,2,3", "two,right,pause,2,3", "four,A,pause,2,3", "two,A,hm,1,2")
-    result = replayed(tmp_path / "calls", "--labels", labels, "--out", run, "--jobs", 2)
-    assert result.exit_code == 0
+    replayed(tmp_path / "calls", "--labels", labels, "--out", run, "--jobs", 2, code=0)
     assert (counts(run, "one"), counts(run, "two"), counts(run, "three")) == ((1, 1), (0, 0), (0, 0))
     odd = read_corpus(run)["oddities"]
     assert odd["labels of unknown kind 'hm', left out"] == ["l.csv, line 5"]
@@ -117,9 +114,7 @@ def test_channels_are_sides_as_each_call_has_them(call: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(("text", "message"), [("", "expected the columns"), (f"{HEADER}\n", "expected labels")])
 def test_a_file_without_labels_is_wrong_usage(text: str, message: str, call: Path, tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_text(text)
-    result = replayed(call, "--labels", tmp_path / "l.csv", "--out", tmp_path / "RUN")
-    assert result.exit_code == 2
-    assert message in result.stderr
+    assert message in replayed(call, "--labels", tmp_path / "l.csv", "--out", tmp_path / "RUN", code=2).stderr
     assert not (tmp_path / "RUN").exists()
 
 
@@ -157,9 +152,7 @@ def test_turnbench_names_what_it_leaves_out(tmp_path: Path) -> None:
     drawn_recording(tmp_path / "RUN" / "b", DIALOGUE)
     meta = json.loads((recording.path / META).read_text())
     (recording.path / META).write_text(json.dumps(meta | {"status": "interrupted", "reason": "stopped"}))
-    command = ["export", str(tmp_path / "RUN"), "--format", "turnbench", "--out", str(tmp_path)]
-    result = CliRunner().invoke(main, command, catch_exceptions=False)
-    assert result.exit_code == 1
+    result = command("export", tmp_path / "RUN", "--format", "turnbench", "--out", tmp_path, code=1)
     assert "a: left out, expected complete, got interrupted: stopped" in result.stderr
     content = json.loads((tmp_path / "turnbench.json").read_text())
     assert [each["conversation_id"] for each in content["predictions"]] == ["b"]
@@ -170,7 +163,7 @@ def test_a_call_with_interruptions_and_backchannels_is_read_again(tmp_path: Path
     sample = Path(__file__).parents[2] / "benchmarks" / "sample" / "sample.flac"
     labels = table(tmp_path / "l.csv", "sample,A,interruption,49.98,51.5", "sample,A,backchannel,20.42,20.75")
     assert replayed(sample, "--labels", labels, "--out", tmp_path / "RUN").exit_code == 0
-    for command in ("score", "report"):
-        found = CliRunner().invoke(main, [command, str(tmp_path / "RUN"), "--quiet"], catch_exceptions=False)
+    for arguments in ("score", "report"):
+        found = command(arguments, tmp_path / "RUN", "--quiet")
         assert (found.exit_code, found.stderr) == (0, ""), found.output
     assert read_scores(Reading(tmp_path / "RUN" / "sample"))["measures"]["b_selectivity"]

@@ -14,15 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import soxr
-from click.testing import CliRunner, Result
 from fakes.browser import BROWSER, dump_dom
 from fakes.recordings import SAMPLE
+from helpers.commands import command, done, printed
 from helpers.voices import RATE_HZ, voices, write
 
 import fdbcore
 from fdbcore.analysis.score import read_scores, score
 from fdbcore.analysis.sensitivity import headline_quantities, reread, variant
-from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META
 from fdbcore.report.call.document import document
@@ -38,15 +37,9 @@ MEASURED = ("events", "measures", "curves", "moments", "health", "findings", "la
 MUSIC_S, QUIET_S = 4.0, 2.0
 
 
-def fdb(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
-
-
 def replayed(out: Path, *arguments: object) -> dict[str, Any]:
     """The document of a call."""
-    result = fdb("replay", "--vad", "energy", "--jobs", 1, "--json", "--out", out, *arguments)
-    assert result.exit_code == 0, result.stderr
-    told: dict[str, Any] = json.loads(result.stdout)
+    told: dict[str, Any] = printed("replay", "--vad", "energy", "--jobs", 1, "--out", out, *arguments)
     return told
 
 
@@ -161,7 +154,7 @@ def test_hold_music_is_no_finding_and_what_is_found_behind_it_stands_in_its_plac
 
 def test_the_screen_and_the_page_say_what_was_left_out(tmp_path: Path, parts: tuple[Script, Script]) -> None:
     path, _ = call(tmp_path / "call.wav", parts, music("tone"))
-    shown = fdb("replay", path, "--vad", "energy", "--out", tmp_path / "run", "--from", "0:02", "--to", "-0:03.5")
+    shown = command("replay", path, "--vad", "energy", "--out", tmp_path / "run", "--from", "0:02", "--to", "-0:03.5")
     lines = shown.stdout.splitlines()
     length_s = sum(len(spoken(part)) for part in parts) / RATE_HZ + MUSIC_S
     assert lines[0].startswith(f"call.wav {fdbcore_clock(length_s)}, {fdbcore_clock(length_s - 5.5)} of it measured ")
@@ -230,7 +223,7 @@ def test_a_recording_keeps_what_it_leaves_out(tmp_path: Path, parts: tuple[Scrip
     by_library = fdbcore.replay(path, out=tmp_path / "library", vad="energy", leave_out=[(0.0, 1.0), (10.0, None)])
     assert by_library.turn_events == Reading(tmp_path / "run" / "call").turn_events
     assert by_library.kept == [(100, 1000)]
-    assert fdb("doctor", "--json", tmp_path / "run" / "call", "--vad", "energy").stdout.count("tones") == 0
+    assert command("doctor", "--json", tmp_path / "run" / "call", "--vad", "energy").stdout.count("tones") == 0
 
 
 def test_settings_and_detectors_are_varied_within_the_kept_spans(tmp_path: Path) -> None:
@@ -261,7 +254,7 @@ def test_what_cannot_be_left_out_gets_one_line(
     arguments: tuple[str, ...], code: int, told: str, tmp_path: Path, parts: tuple[Script, Script]
 ) -> None:
     path, _ = call(tmp_path / "call.wav", parts, music("silence"))
-    refused = fdb("replay", path, "--out", tmp_path / "run", *arguments)
+    refused = command("replay", path, "--out", tmp_path / "run", *arguments)
     assert refused.exit_code == code
     assert refused.stderr.splitlines()[-1].split(": ", 1)[1] == told
 
@@ -271,10 +264,9 @@ def test_a_row_that_cannot_be_meant_fails_its_own_call(tmp_path: Path, parts: tu
         call(tmp_path / "calls" / f"{name}.wav", parts, music("silence"))
     table = tmp_path / "meta.csv"
     table.write_text("file,leave_out\none.wav,0:05-0:10; 0:08-0:12\ntwo.wav,0:05-0:10\n")
-    result = fdb(
-        "replay", tmp_path / "calls", "--meta", table, "--vad", "energy", "--jobs", 1, "--out", tmp_path / "run"
+    result = command(
+        "replay", tmp_path / "calls", "--meta", table, "--vad", "energy", "--jobs", 1, "--out", tmp_path / "run", code=1
     )
-    assert result.exit_code == 1
     assert "fdbcore replay: one: expected spans that do not overlap" in result.stderr
     one, two = rows(tmp_path / "run")
     assert two["left_out"] == "0:05 to 0:10 by column leave_out"
@@ -289,12 +281,12 @@ def test_a_call_that_can_no_longer_be_measured_leaves_the_lists_and_its_page_say
     calls.mkdir()
     for name in ("one.flac", "two.flac"):
         (calls / name).write_bytes((SAMPLE / "sample.flac").read_bytes())
-    assert fdb("replay", calls, "--vad", "energy", "--jobs", 1, "--out", run, "--quiet").exit_code == 0
+    done("replay", calls, "--vad", "energy", "--jobs", 1, "--out", run, "--quiet")
     lists = run / "pages" / "premature_per_turn.js"
     assert {'["one"', '["two"'} == {each for each in ('["one"', '["two"') if each in lists.read_text()}
     (tmp_path / "meta.csv").write_text("file,leave_out\none.flac,0:00-9:00\n")
     assert (
-        fdb(
+        command(
             "replay", calls, "--vad", "energy", "--jobs", 1, "--meta", tmp_path / "meta.csv", "--out", run, "--quiet"
         ).exit_code
         == 1
@@ -307,9 +299,9 @@ def test_a_call_that_can_no_longer_be_measured_leaves_the_lists_and_its_page_say
 def test_a_comparison_says_that_other_parts_are_left_out(tmp_path: Path) -> None:
     file = SAMPLE / "sample.flac"
     for name, options in (("whole", []), ("part", ["--from", "0:09"]), ("same", ["--from", "9"])):
-        assert fdb("replay", file, "--vad", "energy", *options, "--out", tmp_path / name, "--quiet").exit_code == 0
-    told = json.loads(fdb("report", tmp_path / "part", "--baseline", tmp_path / "whole", "--json").stdout)["notes"]
+        done("replay", file, "--vad", "energy", *options, "--out", tmp_path / name, "--quiet")
+    told = printed("report", tmp_path / "part", "--baseline", tmp_path / "whole")["notes"]
     about = "different parts are left out of sample"
     assert f"{about}: run measures 0:57 of 1:06, baseline measures 1:06 of 1:06" in told
-    alike = json.loads(fdb("report", tmp_path / "part", "--baseline", tmp_path / "same", "--json").stdout)["notes"]
+    alike = printed("report", tmp_path / "part", "--baseline", tmp_path / "same")["notes"]
     assert not [note for note in alike if "left out" in note]

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
-from helpers.exec_scripts import script
+from click.testing import Result
+from helpers.commands import command, printed
+from helpers.exec_scripts import answering
 from scipy.io import wavfile
 
-from fdbcore.cli.main import main
 from fdbcore.lines.line import line_at
 from fdbcore.recording.files import AUDIO, META, REPORT
 from fdbcore.report.html.templates import INDEX
@@ -21,30 +21,16 @@ from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm
 
 LINES = ("clean", "jitter:40", "noise:-6")
 CLIPS = 3
-ANSWERS = """
-import array
-loud_before, quiet, until, n = False, 0, 0, 0
-while True:
-    heard = array.array("h", read())
-    quiet = 0 if max(map(abs, heard)) > 6000 else quiet + 1
-    loud_before = loud_before or quiet == 0
-    if loud_before and quiet == 10:
-        loud_before, until = False, n + 60
-    talks = until - 40 <= n < until
-    write(array.array("h", ([12000] * 48 + [-12000] * 48) * 5 if talks else [0] * 480).tobytes())
-    n += 1
-"""
-"""Says 0.4 s once what it hears lies below a level for a while: noise at that level keeps it waiting."""
 
 
-def fdbcore(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
-
-
-def run(folder: Path, *arguments: object, lines: tuple[str, ...] = LINES, system: str = "echo") -> Result:
+def run(
+    folder: Path, *arguments: object, lines: tuple[str, ...] = LINES, system: str = "echo", code: int | None = None
+) -> Result:
     asked = [word for line in lines for word in ("--line", line)]
     common = ("--vad", "energy", "--clock", "virtual", "--seed", 5, "--out", folder / "RUN")
-    return fdbcore("run", "--system", system, "--clips", f"{folder / 'clips'}?tail_s=2", *common, *asked, *arguments)
+    return command(
+        "run", "--system", system, "--clips", f"{folder / 'clips'}?tail_s=2", *common, *asked, *arguments, code=code
+    )
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tone = (10_000 * np.sin(2 * np.pi * 500 / SAMPLE_RATE_HZ * times)).astype(np.int16)
         pcm = np.concatenate((np.zeros(24_000, np.int16), tone))
         wavfile.write(path / "clips" / f"c{number}.wav", SAMPLE_RATE_HZ, pcm)
-    result = run(path, system=f"s={script(ANSWERS)}")
+    result = run(path, system=f"s={answering(10, 6000, 20)}")
     assert result.exit_code == 1, "under the noise it never answers"
     assert result.stdout.splitlines()[-1] == f"what each line costs: fdbcore score {path / 'RUN'} --by line"
     return path
@@ -116,8 +102,7 @@ def test_a_constant_delay_is_in_the_answer_time_and_counts_as_of_the_harness(fol
 
 
 def test_what_a_line_costs_is_paired_with_the_clean_one(folder: Path) -> None:
-    result = fdbcore("score", folder / "RUN", "--by", "line", "--json")
-    found = json.loads(result.stdout)
+    found = printed("score", folder / "RUN", "--by", "line")
     assert found["paired_by"] == "clip"
     assert {(each["a"], each["b"]) for each in found["differences"]} == {("jitter:40", "clean"), ("noise:-6", "clean")}
     answered = next(
@@ -132,16 +117,15 @@ def test_what_a_line_costs_is_paired_with_the_clean_one(folder: Path) -> None:
 def test_the_page_of_a_call_says_what_it_was_heard_over(folder: Path) -> None:
     page = (folder / "RUN" / "c0-jitter-40" / REPORT).read_text()
     assert "lost_share" in page
-    shown = fdbcore("replay", folder / "RUN" / "c0-jitter-40", "--out", folder / "AGAIN")
+    shown = command("replay", folder / "RUN" / "c0-jitter-40", "--out", folder / "AGAIN")
     assert "heard over       jitter:40: B heard A 120 ms later" in shown.stdout
     assert "same events" in shown.stdout or "identical" in shown.stdout or "replay" in shown.stdout
 
 
 def test_a_run_goes_on_only_over_the_same_lines(folder: Path) -> None:
-    system = f"s={script(ANSWERS)}"
+    system = f"s={answering(10, 6000, 20)}"
     assert "all cases have ended" in run(folder, system=system).stderr
-    other = run(folder, system=system, lines=("clean", "noise:20"))
-    assert other.exit_code == 2
+    other = run(folder, system=system, lines=("clean", "noise:20"), code=2)
     assert "holds another run (lines: 3 there, 2 here" in other.stderr
 
 
@@ -154,9 +138,10 @@ def test_a_single_line_is_a_column_and_in_no_name(tmp_path: Path) -> None:
 
 
 def test_a_wrong_line_is_told_before_anything_is_made(folder: Path, tmp_path: Path) -> None:
-    result = fdbcore("run", "--system", "echo", "--clips", folder / "clips", "--line", "fog:3", "--out", tmp_path / "R")
-    assert result.exit_code == 2
+    result = command(
+        "run", "--system", "echo", "--clips", folder / "clips", "--line", "fog:3", "--out", tmp_path / "R", code=2
+    )
     assert "--line: expected one of telephone, noise, babble, loss, jitter, echo, clean, got 'fog'" in result.output
     assert not (tmp_path / "R").exists()
-    twice = fdbcore("run", "--system", "echo", "--clips", folder / "clips", "--line", "clean", "--line", "clean")
+    twice = command("run", "--system", "echo", "--clips", folder / "clips", "--line", "clean", "--line", "clean")
     assert "clean 2 times: name each line once" in twice.output

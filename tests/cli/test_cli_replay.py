@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from helpers.commands import command
 from helpers.voices import DIALOGUE, RATE_HZ, voices, write
 
-from fdbcore.cli.main import main
 from fdbcore.recording.files import AUDIO, EVENTS, SCORES, TURNS
 from fdbcore.recording.reader import Recording
 
@@ -33,9 +33,8 @@ def run_path(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def replay(*arguments: object, out: Path) -> Result:
-    command = ["replay", "--vad", "energy", "--out", str(out), *map(str, arguments)]
-    return CliRunner().invoke(main, command, catch_exceptions=False)
+def replay(*arguments: object, out: Path, code: int | None = None) -> Result:
+    return command("replay", "--vad", "energy", "--out", out, *arguments, code=code)
 
 
 def gaps(recording: Recording) -> list[Any]:
@@ -44,8 +43,7 @@ def gaps(recording: Recording) -> list[Any]:
 
 
 def test_a_replay_shows_what_happened_and_where_the_report_is(call: Path, run_path: Path) -> None:
-    result = replay(call, out=run_path)
-    assert result.exit_code == 0
+    result = replay(call, out=run_path, code=0)
     lines = result.stdout.splitlines()
     assert lines[0].startswith("call.wav")
     assert "B answers" in result.stdout
@@ -61,8 +59,7 @@ def test_mono_files_that_were_searched_for_are_no_pair(tmp_path: Path, run_path:
         write(tmp_path / f"{name}.wav", voices(DIALOGUE)[:, side])
     (tmp_path / "all.txt").write_text("77_agent.wav\n77_caller.wav\n")
     for searched in (tmp_path, tmp_path / "77*.wav", tmp_path / "all.txt"):
-        result = replay("--jobs", 1, searched, out=run_path)
-        assert result.exit_code == 1
+        result = replay("--jobs", 1, searched, out=run_path, code=1)
         (told,) = [line for line in result.stderr.splitlines() if "one channel" in line]
         assert "2 files have one channel (77_agent.wav, 77_caller.wav)" in told
         assert "--pair" in told
@@ -174,8 +171,7 @@ def test_a_word_without_an_end_is_left_out_and_not_the_session(tmp_path: Path, r
     words = [{"text": "Yes,", "timestamp": [2.4, 2.8]}, {"text": "it is.", "timestamp": [2.9, 3.5]}]
     words += [{"text": "Well", "timestamp": [3.5, None]}]
     (folder / "output.json").write_text(json.dumps({"text": "Yes, it is. Well", "chunks": words}))
-    result = replay("--json", folder, out=run_path)
-    assert result.exit_code == 0
+    result = replay("--json", folder, out=run_path, code=0)
     document = json.loads(result.stdout)
     assert document["measures"]["compat_v1_takeover_per_sample"]["count"] == 1
     assert "1 word of B without a start and an end after it: left out" in document["warnings"]
@@ -183,8 +179,7 @@ def test_a_word_without_an_end_is_left_out_and_not_the_session(tmp_path: Path, r
 
 def test_one_bad_file_does_not_lose_the_others(call: Path, tmp_path: Path, run_path: Path) -> None:
     other = write(tmp_path / "other.wav", voices(DIALOGUE).astype(np.float32) / 32768)  # the same in other bytes
-    result = replay(call, tmp_path / "missing.wav", other, out=run_path)
-    assert result.exit_code == 1
+    result = replay(call, tmp_path / "missing.wav", other, out=run_path, code=1)
     assert result.stderr.count("\n") == 1
     assert "missing.wav" in result.stderr
     assert (run_path / "index.html").is_file()
@@ -200,8 +195,7 @@ def test_one_bad_file_does_not_lose_the_others(call: Path, tmp_path: Path, run_p
 
 def test_a_file_that_was_cut_off_is_scored_and_counts_as_failed(call: Path, run_path: Path) -> None:
     call.write_bytes(call.read_bytes()[: -4 * RATE_HZ * 3])
-    result = replay(call, out=run_path)
-    assert result.exit_code == 1
+    result = replay(call, out=run_path, code=1)
     assert result.stderr.count("\n") == 1
     assert "cut off: 192000 bytes fewer than its header states, 6.500 s remain" in result.stderr
     assert "cut off" in result.stdout
@@ -260,9 +254,7 @@ def test_bad_input_gets_one_line_and_exit_code_1(name: str, tmp_path: Path, run_
     ],
 )
 def test_wrong_usage_is_explained_with_exit_code_2(arguments: list[str], expected: str, run_path: Path) -> None:
-    result = replay(*arguments, out=run_path)
-    assert result.exit_code == 2
-    assert expected in result.stderr
+    assert expected in replay(*arguments, out=run_path, code=2).stderr
 
 
 def test_the_input_is_never_in_the_folder_to_be_written(tmp_path: Path) -> None:
@@ -271,9 +263,7 @@ def test_the_input_is_never_in_the_folder_to_be_written(tmp_path: Path) -> None:
     (tmp_path / "a+b").rename(tmp_path / "session")
     audio = tmp_path / "session" / AUDIO
     before = audio.read_bytes()
-    result = replay(audio, out=tmp_path)
-    assert result.exit_code == 1
-    assert "expected a folder without the input" in result.stderr
+    assert "expected a folder without the input" in replay(audio, out=tmp_path, code=1).stderr
     assert audio.read_bytes() == before
 
 
@@ -287,17 +277,13 @@ def test_a_failure_leaves_no_report_of_an_earlier_recording(call: Path, run_path
 def test_a_folder_that_is_no_recording_is_left_alone(call: Path, run_path: Path) -> None:
     (run_path / "call").mkdir(parents=True)
     (run_path / "call" / "thesis.txt").write_text("mine")
-    result = replay(call, out=run_path)
-    assert result.exit_code == 1
-    assert "expected a new folder or an earlier recording" in result.stderr
+    assert "expected a new folder or an earlier recording" in replay(call, out=run_path, code=1).stderr
     assert os.listdir(run_path / "call") == ["thesis.txt"]
 
 
 def test_an_output_folder_that_cannot_be_made(call: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    result = replay(call, out=tmp_path / "file" / "run")
-    assert result.exit_code == 1
-    assert result.stderr.count("\n") == 1
+    assert replay(call, out=tmp_path / "file" / "run", code=1).stderr.count("\n") == 1
 
 
 def started(*arguments: object, limit_bytes: int = resource.RLIM_INFINITY) -> subprocess.Popen[str]:

@@ -12,13 +12,12 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from fakes.browser import BROWSER, dump_dom
 from fakes.run_parties import install
+from helpers.commands import command, report
 from helpers.corpus import BUILT, Ran, ran, replay
 from helpers.voices import RATE_HZ, voices, write
 
-from fdbcore.cli.main import main
 from fdbcore.recording.files import AUDIO, REPORT
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import SUMMARY
@@ -27,18 +26,13 @@ from fdbcore.report.call import page as call_page
 __all__ = ["ran"]
 
 
-def report(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["report", *map(str, arguments)], catch_exceptions=False)
-
-
 @pytest.mark.parametrize("columns", [60, 80])
 def test_the_screen_fits_the_terminal_and_names_the_index(
     ran: Ran, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     before = (ran.run / "index.html").read_text()
-    result = report(ran.run)
-    assert result.exit_code == 0
+    result = report(ran.run, code=0)
     *lines, last = result.stdout.splitlines()
     assert last == str(ran.run / "index.html")
     assert max(map(len, (line for line in lines if "/" not in line))) < columns
@@ -90,8 +84,7 @@ def test_the_page_of_one_call_is_made_when_asked_for(ran: Ran) -> None:
 
 
 def test_a_name_that_is_not_there_suggests_those_that_are(ran: Ran) -> None:
-    result = report(ran.run, "--call", "quik")
-    assert result.exit_code == 2
+    result = report(ran.run, "--call", "quik", code=2)
     assert "--call quik: expected one of the 7 calls of" in result.stderr
     assert "perhaps quick" in result.stderr
 
@@ -104,8 +97,7 @@ def test_what_is_no_run_is_one_line(tmp_path: Path) -> None:
 
 def test_a_run_to_send_has_ten_seconds_of_each_worst_moment_and_no_link_to_another_file(ran: Ran) -> None:
     before = (ran.run / "index.html").read_text()
-    result = report(ran.run, "--embed")
-    assert re.search(r"run/run.html \(\d+\.\d MB with its clips\)$", result.stdout.rstrip())
+    assert re.search(r"run/run.html \(\d+\.\d MB with its clips\)$", report(ran.run, "--embed").stdout.rstrip())
     page = (ran.run / "run.html").read_text()
     assert (ran.run / "index.html").read_text() == before
     assert not re.search(r'href="(?!#|data:)', page)
@@ -145,8 +137,7 @@ def test_a_call_to_send_has_as_good_audio_as_fits(ran: Ran, monkeypatch: pytest.
     result = report(ran.run, "--call", "slow", "--embed")
     assert result.stdout.rstrip().endswith(f" kb/s, to stay below {(whole - 10_000) / 1e6:g} MB)")
     monkeypatch.setattr(call_page, "MOST_BYTES", whole - 60_000)
-    refused = report(ran.run, "--call", "slow", "--embed")
-    assert refused.exit_code == 1
+    refused = report(ran.run, "--call", "slow", "--embed", code=1)
     (line,) = refused.stderr.splitlines()
     assert re.search(r"slow: expected at most 0:0\d of audio in a page of [\d.]+ MB, got 0:14", line)
 
@@ -205,9 +196,7 @@ def test_a_source_that_is_gone_leaves_a_page_without_audio(tmp_path: Path) -> No
     replay(tmp_path / "v1", other, out=tmp_path / "run")
     (tmp_path / "v1" / "input.wav").unlink()
     (name,) = (path.parent.name for path in (tmp_path / "run").glob("*v1/meta.json"))
-    result = report(tmp_path / "run", "--call", name)
-    assert result.exit_code == 0
-    assert "a page without audio" in result.stderr
+    assert "a page without audio" in report(tmp_path / "run", "--call", name, code=0).stderr
     assert (tmp_path / "run" / name / REPORT).is_file()
 
 
@@ -249,8 +238,7 @@ def test_a_call_whose_own_audio_is_gone_costs_the_others_nothing(tmp_path: Path)
     meta_path.write_text(json.dumps(meta))  # as of a live call, which has no source
     (tmp_path / "run" / "slow" / "derived" / "quantities.json").unlink()
     (tmp_path / "run" / "slow" / "session.wav").unlink(missing_ok=True)
-    result = report(tmp_path / "run")
-    assert result.exit_code == 0
+    result = report(tmp_path / "run", code=0)
     assert result.stderr.splitlines() == ["fdbcore report: slow: no audio: session.wav is gone"]
 
 
@@ -259,8 +247,7 @@ def test_a_recording_that_cannot_be_read_fails_the_command_and_leaves_the_rest(t
         write(tmp_path / f"{name}.wav", voices(BUILT[name].drawing))
     replay(*(tmp_path / f"{name}.wav" for name in ("slow", "mute")), out=tmp_path / "run")
     (tmp_path / "run" / "slow" / "meta.json").write_text("{")
-    result = report(tmp_path / "run")
-    assert result.exit_code == 1
+    result = report(tmp_path / "run", code=1)
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"fdbcore report: {tmp_path / 'run' / 'slow' / 'meta.json'}: expected JSON")
     assert (tmp_path / "run" / "index.html").is_file()
@@ -308,8 +295,8 @@ def test_a_source_that_no_browser_plays_is_explained(tmp_path: Path) -> None:
 def test_a_live_run_has_an_index_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(install(tmp_path / "plugin"))
     systems = ["--system", "good=fake:?speak=80-150", "--system", "bad=fake:?open_error=bug"]
-    command = ["run", "--vad", "energy", "--clock", "virtual", "--a", "fake:?speak=10-50&finish=300", *systems]
-    CliRunner().invoke(main, [*command, "--quiet", "--out", str(tmp_path / "run")], catch_exceptions=False)
+    arguments = ["run", "--vad", "energy", "--clock", "virtual", "--a", "fake:?speak=10-50&finish=300", *systems]
+    command(*arguments, "--quiet", "--out", tmp_path / "run")
     assert report(tmp_path / "run").exit_code == 0
     assert "all 2 systems together" in (tmp_path / "run" / "index.html").read_text()
     calls = {call["name"]: call for call in _calls((tmp_path / "run" / "index.html").read_text())}
@@ -332,8 +319,7 @@ def test_a_call_that_missed_ticks_has_a_page_and_no_figure(
     monkeypatch.syspath_prepend(install(tmp_path / "plugin"))
     run, slow = tmp_path / "run", "slow=fake:?speak=80-150&late=4&clocking=wall"
     both = ["--system", slow, "--system", "good=fake:?speak=80-150"][: 2 * systems]
-    command = ["run", "--vad", "energy", "--a", "fake:?speak=50-70&finish=170", *both, "--out", str(run)]
-    done = CliRunner().invoke(main, command, catch_exceptions=False)
+    done = command("run", "--vad", "energy", "--a", "fake:?speak=50-70&finish=170", *both, "--out", run)
     assert "not scored       slow: invalid: " in done.stdout
     for _ in ("as run", "as reported"):
         page = (run / "slow" / "report.html").read_text()

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.run_parties import install
+from helpers.commands import command, done
 from scipy.io import wavfile
 
-from fdbcore.cli.main import main
 from fdbcore.cli.progress import Display
 from fdbcore.cli.status import Status
 from fdbcore.recording.files import AUDIO, META, REPORT, TURNS
@@ -51,9 +51,8 @@ def run_path(tmp_path: Path, plugin: Path) -> Path:
     return tmp_path / "run"
 
 
-def run(*arguments: object, out: Path) -> Result:
-    command = ["run", "--out", str(out), *map(str, arguments)]
-    return CliRunner().invoke(main, command, catch_exceptions=False)
+def run(*arguments: object, out: Path, code: int | None = None) -> Result:
+    return command("run", "--out", out, *arguments, code=code)
 
 
 def started(plugin: Path, *arguments: object) -> subprocess.Popen[str]:
@@ -86,8 +85,7 @@ def recorded_s(path: Path) -> float:
 
 def test_systems_are_run_scored_and_counted(run_path: Path) -> None:
     systems = ["--system", "good=fake:?speak=80-150", "--system", "mute=fake:?speak=0-0"]
-    result = run(*FAST, "--a", A, *systems, "--trials", 2, "--seed", 3, out=run_path)
-    assert result.exit_code == 1
+    result = run(*FAST, "--a", A, *systems, "--trials", 2, "--seed", 3, out=run_path, code=1)
     lines = result.stdout.splitlines()
     assert lines[0] == "virtual clock: compute time not counted"
     assert "mute: 2 failed: no speech found" in lines
@@ -128,7 +126,7 @@ def test_a_replay_of_a_run_keeps_its_systems_apart_and_gives_the_same_files(run_
     systems = [f"{name}=fake:?speak={speak}" for name, speak in (("early", "60-90"), ("late", "150-190"))]
     options = [option for system in systems for option in ("--system", system)]
     held = run(*FAST, "--a", A, *options, "--max-s", 60, out=run_path)
-    again = CliRunner().invoke(main, ["replay", str(run_path), "--out", str(tmp_path / "again")])
+    again = command("replay", run_path, "--out", tmp_path / "again")
     rows = [
         [line for line in told.stdout.splitlines() if line.startswith(("early ", "late "))] for told in (held, again)
     ]
@@ -157,8 +155,7 @@ def test_quiet_says_only_what_went_wrong(run_path: Path) -> None:
 def test_a_dry_run_counts_and_writes_nothing(run_path: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     arguments = ["--dry-run", "--a", A, "--system", f"x=fake:?log={log}", "--trials", 3, "--max-s", 90]
-    result = run(*arguments, "--jobs", 2, out=run_path)
-    assert result.exit_code == 0
+    result = run(*arguments, "--jobs", 2, out=run_path, code=0)
     assert result.stdout.splitlines()[1].split() == ["x", "3", "3", "4:30", "2:15"]
     assert json.loads(run(*arguments, "--json", out=run_path).stdout)["systems"]["all"] == {
         "calls": 3,
@@ -179,8 +176,7 @@ def test_a_run_over_samples_of_the_benchmark_is_exported_in_its_form(run_path: P
     clips = f"{tmp_path / 'data'}?tail_s=1"
     result = run(*FAST, "--quiet", "--clips", clips, "--system", "fake:?speak=70-90", out=run_path)
     assert (result.exit_code, result.output) == (0, "")
-    exported = CliRunner().invoke(main, ["export", str(run_path), "--format", "fdb1"])
-    assert exported.exit_code == 0, exported.output
+    done("export", run_path, "--format", "fdb1")
     files = {path.name for path in (run_path / "fdb1" / "pause_handling" / "7").iterdir()}
     assert files == {"input.wav", "output.wav", "pause.json"}
     with wave.open(str(run_path / "fdb1" / "pause_handling" / "7" / "output.wav")) as output:
@@ -194,8 +190,7 @@ def test_an_export_leaves_out_what_never_began_and_says_what_has_failed(run_path
         wavfile.write(sample / "input.wav", 16_000, np.random.default_rng(1).normal(0, 3000, 16_000).astype(np.int16))
     systems = ("--system", "gone=fake:?open_error=refused", "--system", "leaves=fake:?speak=20-40&leave=50")
     assert run(*FAST, "--quiet", "--clips", tmp_path / "data", *systems, out=run_path).exit_code == 1
-    exported = CliRunner().invoke(main, ["export", str(run_path), "--format", "fdb1"])
-    assert exported.exit_code == 1
+    exported = command("export", run_path, "--format", "fdb1", code=1)
     assert len(exported.stdout.splitlines()) == len(list((run_path / "fdb1").rglob("output.wav"))) == 2
     said = [line.split(": ", 2)[2] for line in exported.stderr.splitlines()]
     assert sorted(said) == [
@@ -221,12 +216,12 @@ def test_recorded_users_are_played_to_the_system(run_path: Path, tmp_path: Path)
     assert clip is not None
     assert clip["labels"] == {"intent": "greet"}
     assert recording.meta["parties"]["A"]["tail_s"] == 1.0
-    other = run(*FAST, "--clips", f"{tmp_path / 'clips'}?tail_s=2", "--system", "fake:?speak=70-90", out=run_path)
-    assert other.exit_code == 2
+    other = run(
+        *FAST, "--clips", f"{tmp_path / 'clips'}?tail_s=2", "--system", "fake:?speak=70-90", out=run_path, code=2
+    )
     assert "a tail_s: 1.0 there, 2.0 here" in other.stderr
     (tmp_path / "none").mkdir()
-    nothing = run("--clips", tmp_path / "none", "--system", "fake:", out=tmp_path / "other")
-    assert nothing.exit_code == 2
+    nothing = run("--clips", tmp_path / "none", "--system", "fake:", out=tmp_path / "other", code=2)
     assert "expected clips" in nothing.stderr
 
 
@@ -241,8 +236,7 @@ def test_one_bad_clip_loses_no_other_and_is_named(run_path: Path, tmp_path: Path
     wavfile.write(folders[0] / "peak.wav", 16_000, peaks.astype(np.int16))
     (folders[1] / "empty.wav").write_bytes(b"")
     clips = [option for folder in folders for option in ("--clips", f"{folder}?tail_s=1&level_dbov=-20")]
-    result = run(*FAST, "--quiet", *clips, "--system", "fake:?speak=70-90", out=run_path)
-    assert result.exit_code == 1
+    result = run(*FAST, "--quiet", *clips, "--system", "fake:?speak=70-90", out=run_path, code=1)
     first, *invalid = result.stderr.splitlines()
     assert first.startswith(f"fdbcore run: {folders[1] / 'empty.wav'}: expected audio")
     assert first.endswith("its cases will be invalid")
@@ -267,8 +261,7 @@ def test_a_clip_that_has_changed_is_not_counted_as_the_one_that_was_played(run_p
     assert run(*same, out=run_path).exit_code == 0
     wavfile.write(tmp_path / "clips" / "one.wav", 16_000, noise[::-1])
     for again in ((), ("--again", "all"), ("--dry-run",)):
-        result = run(*same, *again, out=run_path)
-        assert result.exit_code == 2
+        result = run(*same, *again, out=run_path, code=2)
         assert "expected the clips that its cases were held with, but the clip of one has changed" in result.stderr
     assert Recording(run_path / "one").meta.get("attempts", []) == []
 
@@ -298,8 +291,7 @@ def test_what_fails_at_the_far_end_is_told_as_if_it_were_here(run_path: Path, tm
         "sys.exit(3)\n"
     )
     party = f"exec:{sys.executable} {tmp_path / 'parrot.py'}"
-    result = run("--a", "echo", "--system", f"here={party}", "--system", f"there=far:{party}", out=run_path)
-    assert result.exit_code == 1
+    run("--a", "echo", "--system", f"here={party}", "--system", f"there=far:{party}", out=run_path, code=1)
     here, there = (Recording(run_path / name).meta["outcome"] for name in ("here", "there"))
     assert there == here
     assert (here["kind"], here["side"]) == ("failed", "B")
@@ -356,10 +348,7 @@ def test_each_side_is_told_where_it_joins_once_it_can(run_path: Path, capsys: py
         (["--a", A, "--system", "fake:", "--set", "short_ms=5"], "--set: short_ms: expected an int, a multiple of 10"),
         (["--a", A, "--system", "fake:", "--max-s", "nan"], "'nan' is no finite number"),
         (["--a", A, "--system", "fake:", "--max-s", "inf", "--dry-run"], "'inf' is no finite number"),
-        (
-            ["--a", A, "--system", "webrtc:?silent_s=-3"],
-            "silent_s: expected a number from 0.001 to 86400, got '-3'",
-        ),
+        (["--a", A, "--system", "webrtc:?silent_s=-3"], "silent_s: expected a number from 0.001 to 86400, got '-3'"),
         (["--a", A, "--system", "whip:?join_s=nan"], "whip: join_s: expected a number from 0.001 to 86400, got 'nan'"),
         (["--a", A, "--system", "webrtc:?ice=foo"], "ice: expected stun:HOST:PORT, got 'foo'"),
         (["--a", A, "--system", "webrtc:?ice=stun:h:99999"], "ice: expected stun:HOST:PORT"),
@@ -371,31 +360,24 @@ def test_each_side_is_told_where_it_joins_once_it_can(run_path: Path, capsys: py
     ],
 )
 def test_wrong_usage_is_explained_with_exit_code_2(arguments: list[str], expected: str, run_path: Path) -> None:
-    result = run(*arguments, out=run_path)
-    assert result.exit_code == 2
-    assert expected in result.stderr
+    assert expected in run(*arguments, out=run_path, code=2).stderr
     assert not run_path.exists()
 
 
 def test_a_folder_of_something_else_is_left_alone(run_path: Path) -> None:
     run_path.mkdir()
     (run_path / "thesis.txt").write_text("mine")
-    result = run("--a", A, "--system", "fake:", out=run_path)
-    assert result.exit_code == 2
-    assert "expected a new folder or that of a run" in result.stderr
+    assert "expected a new folder or that of a run" in run("--a", A, "--system", "fake:", out=run_path, code=2).stderr
     assert [item.name for item in run_path.iterdir()] == ["thesis.txt"]
 
 
 def test_a_folder_that_cannot_be_made(run_path: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    result = run("--a", A, "--system", "fake:", out=tmp_path / "file" / "run")
-    assert result.exit_code == 1
-    assert result.stderr.count("\n") == 1
+    assert run("--a", A, "--system", "fake:", out=tmp_path / "file" / "run", code=1).stderr.count("\n") == 1
 
 
 def test_a_missing_extra_is_one_line(run_path: Path) -> None:
-    result = run(*FAST, "--a", A, "--system", "fake:?open_error=extra", "--trials", 3, out=run_path)
-    assert result.exit_code == 1
+    result = run(*FAST, "--a", A, "--system", "fake:?open_error=extra", "--trials", 3, out=run_path, code=1)
     assert result.stderr.splitlines() == ["fdbcore run: fake: not installed (pip install fake)"]
 
 
@@ -404,9 +386,7 @@ def test_no_key_is_left_anywhere(run_path: Path, tmp_path: Path) -> None:
     systems = [f"fake:?key=hush&{what}&log={log}" for what in ("speak=60-70", "say_error=bug", "leave=9")]
     named = [f"s{i}={system}" for i, system in enumerate(systems)]
     options = [option for system in [*named, systems[0]] for option in ("--system", system)]
-    result = run(*FAST, "--a", f"{A}&key=hush", *options, out=run_path)
-    assert result.exit_code == 1
-    assert "hush" not in result.output
+    assert "hush" not in run(*FAST, "--a", f"{A}&key=hush", *options, out=run_path, code=1).output
     assert "fake:?key=***" in (run_path / SUMMARY).read_text()
     written = [path.read_bytes() for path in run_path.rglob("*") if path.is_file()]
     assert len(written) > 12
@@ -462,9 +442,7 @@ def test_ctrl_c_before_the_results_says_how_to_get_them(
     told = "interrupted, all cases have ended and are kept; run the same command again for the results"
     assert result.stderr.splitlines()[-1] == f"fdbcore run: {told}"
     created = [Recording(path.parent).meta["created"] for path in sorted(run_path.glob(f"*/{META}"))]
-    again = run(*command, out=run_path)
-    assert again.exit_code == 0
-    assert "x: 2 of 2 cases ended: 2 done" in again.stdout
+    assert "x: 2 of 2 cases ended: 2 done" in run(*command, out=run_path, code=0).stdout
     assert created == [Recording(path.parent).meta["created"] for path in sorted(run_path.glob(f"*/{META}"))]
 
 

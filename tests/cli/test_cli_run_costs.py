@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI
+from helpers.commands import command
 from scipy.io import wavfile
 
 from fdbcore import clock
-from fdbcore.cli.main import main
 from fdbcore.runs import selftest
 from fdbcore.runs.estimates import expected_usd
 from fdbcore.types.usage import Service
@@ -35,8 +35,8 @@ def clips(tmp_path: Path) -> Path:
     return tmp_path / "user.wav"
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["run", *arguments])
+def run(*arguments: str, code: int | None = None) -> Result:
+    return command("run", *arguments, code=code)
 
 
 def test_a_realtime_call_of_a_minute_costs_what_the_vendor_charges() -> None:
@@ -53,8 +53,8 @@ def test_a_dry_run_says_what_it_will_cost_and_what_goes_where(clips: Path) -> No
     done = run(
         *("--system", "openai-chat:gpt-realtime-mini", "--system", "mine=pcm_wss://agent.example.com/talk"),
         *("--system", "here=echo", "--clips", f"{clips}?tail_s=0", "--dry-run"),
+        code=0,
     )
-    assert done.exit_code == 0, done.output
     lines = [line.split() for line in done.stdout.splitlines()]
     usd = {line[0]: line[-1] for line in lines[1:5]}
     assert usd == {"openai-chat:gpt-realtime-mini": "0.02", "mine": "unpriced", "here": "0.00", "all": "unpriced"}
@@ -74,23 +74,20 @@ def test_a_dry_run_says_the_same_as_json(clips: Path) -> None:
 
 
 def test_a_run_that_stays_here_says_nothing_of_money(clips: Path) -> None:
-    done = run("--system", "echo", "--clips", str(clips), "--dry-run", "--local-only")
-    assert done.exit_code == 0
+    done = run("--system", "echo", "--clips", str(clips), "--dry-run", "--local-only", code=0)
     assert "USD" not in done.stdout
     assert "goes to" not in done.stdout
 
 
 @pytest.mark.parametrize("dry", [["--dry-run"], []])
 @pytest.mark.parametrize(
-    ("system", "host"),
-    [("pcm_ws://8.8.8.8:1/talk", "8.8.8.8"), ("far:whips://example.org/whip/b", "example.org")],
+    ("system", "host"), [("pcm_ws://8.8.8.8:1/talk", "8.8.8.8"), ("far:whips://example.org/whip/b", "example.org")]
 )
 def test_local_only_refuses_what_would_leave(
     clips: Path, tmp_path: Path, system: str, host: str, dry: list[str]
 ) -> None:
     out = tmp_path / "out"
-    done = run("--system", system, "--clips", str(clips), "--local-only", "--out", str(out), *dry)
-    assert done.exit_code == 2
+    done = run("--system", system, "--clips", str(clips), "--local-only", "--out", str(out), *dry, code=2)
     assert done.stderr.splitlines()[-1].endswith(
         f"expected nothing to leave this machine or its network, but the audio of side A goes to {host}"
     )
@@ -122,8 +119,8 @@ def test_the_doctor_looks_models_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selftest, "verdict", lambda found: "on time")
     with FakeOpenAI([], models=["gpt-4o"]) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        fine = CliRunner().invoke(main, ["doctor", "openai-chat:gpt-4o"])
-        gone = CliRunner().invoke(main, ["doctor", "openai-chat:gpt-4o-audio-preview", "--json"])
+        fine = command("doctor", "openai-chat:gpt-4o")
+        gone = command("doctor", "openai-chat:gpt-4o-audio-preview", "--json")
         assert server.asked == []
     assert fine.exit_code == 0
     assert "openai-chat:gpt-4o: ready in" in fine.stdout

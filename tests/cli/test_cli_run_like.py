@@ -6,17 +6,17 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.realtime_server import Plan, RealtimeServer, Reply, tones
+from helpers.commands import command
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.settings_differences import confirmed_unlike
-from fdbcore.cli.main import main
 from fdbcore.recording.files import META, read_json, write_json
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["run", "--vad", "energy", *map(str, arguments)], catch_exceptions=False)
+def run(*arguments: object, code: int | None = None) -> Result:
+    return command("run", "--vad", "energy", *arguments, code=code)
 
 
 @pytest.mark.live
@@ -63,7 +63,6 @@ def test_systems_are_compared_by_their_names_without_what_each_call_has_of_its_o
 
 
 def test_what_is_no_run_is_refused_at_once(tmp_path: Path) -> None:
-    refused = run("--a", "echo", "--system", "echo", "--like", tmp_path, "--out", tmp_path / "run")
-    assert refused.exit_code == 2
+    refused = run("--a", "echo", "--system", "echo", "--like", tmp_path, "--out", tmp_path / "run", code=2)
     assert refused.stderr.splitlines()[-1].startswith(f"Error: {tmp_path}: expected")
     assert not (tmp_path / "run").exists()

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import Asked, Refuses
 from helpers.act_sets import record, record_set, response, sequence
+from helpers.commands import command, done
 from helpers.schema import as_published
 from helpers.talker import TALKER
 
-from fdbcore.cli.main import main
 from fdbcore.registry import speaker
 from fdbcore.report.scorecard.columns import width_columns
 from fdbcore.suites.dialogue_acts import replies
@@ -36,9 +36,8 @@ GOLDEN: dict[str, tuple[str, str, tuple[float, ...]]] = {
 RECALL = {"4.1.1": 0.80, "ID1": 0.15, "ID2": 0.65, "ID3": 0.0, "ID4": 1.0}
 
 
-def score(*arguments: object, cwd: Path) -> Result:
-    command = ["score", "--suite", "dialogue-acts", "--out", cwd / "out", *arguments]
-    return CliRunner().invoke(main, [str(argument) for argument in command], catch_exceptions=False)
+def score(*arguments: object, cwd: Path, code: int | None = None) -> Result:
+    return command("score", "--suite", "dialogue-acts", "--out", cwd / "out", *arguments, code=code)
 
 
 def scored(*arguments: object, cwd: Path, code: int = 0) -> dict[str, Any]:
@@ -80,14 +79,13 @@ def test_the_papers_example_is_an_error_unless_it_is_taken_as_given(tmp_path: Pa
             "where": f"{answers}, line 1 (4.1.1)",
             "reason": "acts: expected importances that sum to 1 within 0.01, got 0.9 "
             "(fdbcore score --as-given takes them as they are)",
-        },
+        }
     ]
     assert (content["rows"][0]["n"], content["rows"][0]["counts"]["unscored"]) == (4, 1)
 
 
 def test_without_arguments_the_shipped_set_is_scored_and_reported(tmp_path: Path) -> None:
-    result = score(cwd=tmp_path)
-    assert result.exit_code == 0
+    result = score(cwd=tmp_path, code=0)
     report = tmp_path / "out" / "report.html"
     assert result.stdout.splitlines()[-1] == str(report)
     assert report.read_text(encoding="utf-8").startswith("<!")
@@ -140,8 +138,7 @@ def test_a_fault_is_named_and_never_stops_the_rest(tmp_path: Path, fault: str) -
     of = record_set(["Q 1"], ["Inf 1"])
     references = written(tmp_path / "set.jsonl", of.records.values())
     answers = written(tmp_path / "replies.jsonl", [response("r0", "Q 1")], line)
-    result = score(answers, "--references", references, cwd=tmp_path)
-    assert result.exit_code == 1
+    result = score(answers, "--references", references, cwd=tmp_path, code=1)
     content = json.loads((tmp_path / "out" / "scores.json").read_text(encoding="utf-8"))
     named = [problem for problem in content["problems"] if problem["where"].startswith(f"{answers}, line 2")]
     assert [problem["reason"][: len(reason)] for problem in named] == [reason]
@@ -159,8 +156,7 @@ def test_a_file_that_cannot_be_used_is_one_problem(tmp_path: Path) -> None:
     assert content["problems"] == [
         {"where": str(tmp_path / "no.jsonl"), "reason": "cannot be read: No such file or directory"}
     ]
-    result = score(tmp_path / "no.jsonl", "--references", references, cwd=tmp_path)
-    assert result.exit_code == 2
+    result = score(tmp_path / "no.jsonl", "--references", references, cwd=tmp_path, code=2)
     assert "no.jsonl: cannot be read" in result.stderr
 
 
@@ -190,9 +186,7 @@ def test_responses_find_their_sets_by_id(tmp_path: Path) -> None:
 def test_wrong_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "set.jsonl", [record("a", "Q 1")])
-    result = score(*arguments, cwd=tmp_path)
-    assert result.exit_code == 2
-    assert message in result.stderr.replace("\n", " ")
+    assert message in score(*arguments, cwd=tmp_path, code=2).stderr.replace("\n", " ")
 
 
 def test_figures_are_written_on_request(tmp_path: Path) -> None:
@@ -213,8 +207,7 @@ def test_repeats_are_told(tmp_path: Path) -> None:
         lines.append(json.dumps(line))
     references = written(tmp_path / "set.jsonl", of.records.values())
     (tmp_path / "replies.jsonl").write_text("\n".join(lines))
-    result = score(tmp_path / "replies.jsonl", "--references", references, cwd=tmp_path)
-    assert result.exit_code == 0
+    result = score(tmp_path / "replies.jsonl", "--references", references, cwd=tmp_path, code=0)
     assert "2 annotations of each reply" in result.stdout.replace("\n", " ")
 
 
@@ -280,8 +273,9 @@ def test_a_model_that_cannot_be_had_is_one_line(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
     references, answers = unannotated_files(tmp_path)
     with FakeOpenAI(annotating({})) as server:
-        arguments = ["--references", references, "--annotator", server.address_of("openai:labeller")]
-        result = score(answers, *arguments, cwd=tmp_path)
+        result = score(
+            answers, "--references", references, "--annotator", server.address_of("openai:labeller"), cwd=tmp_path
+        )
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.count("\n") == 1
     assert result.stderr.startswith("fdbcore score: ")
@@ -330,8 +324,7 @@ def test_speak_run_annotate_and_score_are_one_way_through(tmp_path: Path, monkey
     with FakeOpenAI(lambda asked: "REPLY" if asked.wav else labels(asked)) as server:
         system = f"voice={server.address_of('openai-chat:audio')}"
         arguments = ["--suite", "dialogue-acts", "--system", system, "--data", tmp_path / "data", "--vad", "energy"]
-        command = ["run", *map(str, arguments), "--clock", "virtual", "--out", str(tmp_path / "run"), "--quiet"]
-        assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+        done("run", *arguments, "--clock", "virtual", "--out", tmp_path / "run", "--quiet")
         arguments = ["--annotator", server.address_of("openai:labeller")]
         content = scored(tmp_path / "run", *arguments, cwd=tmp_path)
     rows = {row["system"]: row for row in content["rows"] if not row["subset"]}

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from click.testing import CliRunner
-from helpers.commands import score, scored
+from helpers.commands import command, done, printed, score, scored
 from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 from helpers.sealed import scored_otherwise
 from helpers.voices import DIALOGUE, voices, write
@@ -23,7 +22,6 @@ from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import score as score_call
 from fdbcore.analysis.statements import Statements
 from fdbcore.analysis.survey import survey
-from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META, QUANTITIES, SCORES, TURNS, read_json, write_json
 from fdbcore.recording.run import CORPUS
@@ -57,8 +55,7 @@ def test_late_answers_of_few_calls_are_listed_of_the_version_that_has_them(tmp_p
     usual = drawn_calls(52, 2, lambda _: Manner(spread=0.1, turns=2), prefix="v2-", version="2")
     late = drawn_calls(8, 3, lambda _: Manner(4.0, spread=0.1, turns=2), prefix="late-", version="2")
     run = made_run(tmp_path / "run", [*before, *usual, *late])
-    options = ["--by", "version", *(["--out", tmp_path / "out"] if out else [])]
-    content = scored(run, *options)
+    content = scored(run, "--by", "version", *["--out", tmp_path / "out"] if out else [])
     (pair,) = content["longer"]
     (slow,) = pair["longer"]
     assert (pair["a"]["name"], pair["paired_by"], slow["longer_in"]) == ("2", None, "a")
@@ -76,8 +73,9 @@ def test_late_answers_of_few_calls_are_listed_of_the_version_that_has_them(tmp_p
 
 
 def test_everything_at_once_fits_any_terminal(run: Path, tmp_path: Path) -> None:
-    options = ["--by", "system", "--cluster", "scenario", "--sensitivity", "--reference", run, "--out", tmp_path]
-    content = scored(run, *options)
+    content = scored(
+        run, "--by", "system", "--cluster", "scenario", "--sensitivity", "--reference", run, "--out", tmp_path
+    )
     for columns in (60, 80, 130):
         lines = statements_screen(cast("Statements", content), columns).splitlines()
         assert max(len(line) for line in lines if str(run) not in line) < columns  # a path is not broken
@@ -176,8 +174,7 @@ def test_sides_that_each_agree_are_told_apart_by_no_interval(tmp_path: Path) -> 
         (tmp_path / name).mkdir()
         for k in range(3):
             write(tmp_path / name / f"{name}{k}.wav", voices(drawing))
-    arguments = ["replay", "--vad", "energy", "--quiet", "--out", tmp_path / "run", tmp_path / "own"]
-    CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
+    command("replay", "--vad", "energy", "--quiet", "--out", tmp_path / "run", tmp_path / "own")
     said = " ".join(score(tmp_path / "run", "--reference", tmp_path / "people").stdout.split())
     assert re.search(
         r"\| reference 0.00\S*, undecided \(so few clusters that no test could find a difference\)", said
@@ -211,9 +208,7 @@ def test_another_folder_for_the_results_leaves_the_run_as_it_is(tmp_path: Path) 
     for scores in path.glob(f"*/{SCORES}"):
         scores.write_text('{"schema": "fdbcore.scores/0"}')
     before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
-    result = CliRunner().invoke(main, ["score", str(path), "--out", str(tmp_path / "out"), "--json"])
-    assert result.exit_code == 0
-    assert json.loads(result.stdout)["calls"] == 2
+    assert json.loads(done("score", path, "--out", tmp_path / "out", "--json").stdout)["calls"] == 2
     assert (tmp_path / "out" / "scores.json").is_file()
     assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
 
@@ -242,15 +237,15 @@ def test_what_is_wrong_in_its_calls_is_said_as_report_does(tmp_path: Path) -> No
     for number in range(2):
         write(tmp_path / "calls" / f"c{number}.wav", voices("A 1-2 5-6 9-10 13-14 17-18 | B 2.5-4", 20.0))
     run = tmp_path / "run"
-    told = CliRunner().invoke(main, ["replay", str(tmp_path / "calls"), "--vad", "energy", "--out", str(run)])
+    told = command("replay", tmp_path / "calls", "--vad", "energy", "--out", run)
     assert "B silent from 0:04 to the end" in told.stdout
     meta = read_json(run / "c1" / META)
     write_json(run / "c1" / META, meta | {"outcome": {"kind": "failed", "side": "B", "reason": "it hung up"}})
     (run / "c1" / QUANTITIES).unlink()  # which would not be of this meta.json
-    screen = " ".join(CliRunner().invoke(main, ["score", str(run)]).stdout.split())
+    screen = " ".join(command("score", run).stdout.split())
     assert "B fell silent in 2 calls: c0, c1" in screen
     assert "the conversation failed, and counts as far as it went, in 1 call: c1" in screen
-    report = json.loads(CliRunner().invoke(main, ["report", str(run), "--gate", "defaults", "--json"]).stdout)
+    report = printed("report", run, "--gate", "defaults", code=1)
     assert any("B fell silent in 2 calls" in note for note in report["notes"])
 
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.browser import BROWSER, dump_dom
 from fakes.pcm_server import Call, PcmServer
 from fakes.run_parties import NOISE
 from fakes.tool_caller import ToolCaller, calls
 from fakes.worlds import install
+from helpers.commands import command, printed
 from helpers.schema import validator
 
 from fdbcore.audio.wav import wav_bytes
-from fdbcore.cli.main import main
 from fdbcore.recording.files import AUDIO, EVENTS, META, REPORT
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import RUN
@@ -40,8 +40,8 @@ QUICK = ("--vad", "energy", "--clock", "virtual", "--max-s", "1.5")
 SECRET = "hush-hush-hush"
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["run", *QUICK, *map(str, arguments)], catch_exceptions=False)
+def run(*arguments: object, code: int | None = None) -> Result:
+    return command("run", *QUICK, *arguments, code=code)
 
 
 @pytest.fixture
@@ -90,9 +90,7 @@ def test_a_run_with_tools_from_the_socket_to_the_page(
     text = "".join(path.read_text(errors="replace") for path in tmp_path.joinpath("FIRST").rglob("*") if path.is_file())
     assert SECRET not in text
 
-    replayed = CliRunner().invoke(main, ["replay", str(first.path), "--json", "--out", str(tmp_path / "REPLAYED")])
-    assert replayed.exit_code == 0, replayed.stderr
-    document = json.loads(replayed.stdout)
+    document = printed("replay", first.path, "--out", tmp_path / "REPLAYED")
     validator("replay").validate(document)
     found = document["held"]["tools"]
     assert [(each["name"], each["status"]) for each in found["calls"]] == [
@@ -126,9 +124,7 @@ def test_a_run_goes_on_with_the_same_tools_alone(tmp_path: Path, tools: Path, us
         assert run(*given, "--tools", tools).exit_code == 0
         assert run(*given, "--tools", tools).exit_code == 0
         for others in ((), ("--tools", f"{tools}?latency=slow")):
-            refused = run(*given, *others)
-            assert refused.exit_code == 2
-            assert "holds another run (tools" in refused.stderr
+            assert "holds another run (tools" in run(*given, *others, code=2).stderr
         tools.write_text(TOOLS.replace("2.5", "2.6"))
         refused = run(*given, "--tools", tools)
     assert refused.exit_code == 2
@@ -166,9 +162,7 @@ def test_tools_that_cannot_be_used_are_one_clear_line(
     tmp_path: Path, tools: Path, user: Path, system: str, tools_text: str, message: str
 ) -> None:
     given = ("--system", system, "--clips", user, "--tools", tools_text.format(tools=tools))
-    refused = run(*given, "--out", tmp_path / "RUN")
-    assert refused.exit_code == 2
-    assert message in refused.stderr
+    assert message in run(*given, "--out", tmp_path / "RUN", code=2).stderr
     assert not (tmp_path / "RUN").exists()
 
 

@@ -9,20 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from fakes.fake_transcriptions import KEY, FakeTranscriptions, Word, spoken
+from helpers.commands import command, done
 from helpers.schema import validator
 from helpers.voices import write
 
-from fdbcore.cli.main import main
 from fdbcore.recording.words import transcripts
 
 A = [Word("one", 1.0, 1.4), Word("two", 1.5, 1.9), Word("five", 6.0, 6.5)]
 B = [Word("three", 3.0, 3.5), Word("four", 3.6, 4.0)]
-
-
-def called(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(each) for each in arguments], catch_exceptions=False)
 
 
 @pytest.fixture
@@ -38,14 +33,14 @@ def run(tmp_path: Path) -> Path:
     for name in ("x", "y"):
         write(tmp_path / "calls" / f"{name}.wav", np.stack([spoken(A, 9.0), spoken(B, 9.0)], axis=1))
     path = tmp_path / "RUN"
-    assert called("replay", tmp_path / "calls", "--vad", "energy", "--jobs", 1, "--out", path, "--quiet").exit_code == 0
+    done("replay", tmp_path / "calls", "--vad", "energy", "--jobs", 1, "--out", path, "--quiet")
     return path
 
 
 def test_both_sides_of_all_calls_are_written_once(run: Path, listener: FakeTranscriptions) -> None:
     listener.invents = [Word("zero", 0.0, 0.01)]
     address = listener.address_of("whisper-1")
-    first = called("transcribe", run, "--transcriber", address, "--language", "en")
+    first = command("transcribe", run, "--transcriber", address, "--language", "en")
     assert (first.exit_code, first.stderr) == (0, "")
     assert first.stdout.splitlines() == [
         "x: A 4 words, 1 of them where the side was silent; B 3 words, 1 of them where the side was silent",
@@ -53,23 +48,23 @@ def test_both_sides_of_all_calls_are_written_once(run: Path, listener: FakeTrans
         "2 calls: 14 words, 4 of them where the side was silent",
     ]
     asked = len(listener.asked)
-    again = called("transcribe", run / "x", run / "y", "--transcriber", address, "--language", "en")
+    again = command("transcribe", run / "x", run / "y", "--transcriber", address, "--language", "en")
     assert again.stdout.count("(transcribed before)") == 4
     assert len(listener.asked) == asked
-    assert called("transcribe", run, "--transcriber", address, "--language", "en", "--quiet").output == ""
+    assert command("transcribe", run, "--transcriber", address, "--language", "en", "--quiet").output == ""
 
 
 def test_the_page_has_a_line_for_each_stretch_of_speech(run: Path, listener: FakeTranscriptions) -> None:
     assert "What was said" not in (run / "x" / "report.html").read_text()
     listener.invents = [Word("zero", 0.0, 0.01)]
-    called("transcribe", run / "x", "--transcriber", listener.address_of("whisper-1"))
+    command("transcribe", run / "x", "--transcriber", listener.address_of("whisper-1"))
     page = (run / "x" / "report.html").read_text()
     assert "What was said" in page
     assert "one two<" in page
     assert page.count("as openai:whisper-1 heard it") == 5
     assert page.count("A was silent here: most likely nobody said this") == 1
     assert "What was said" not in (run / "y" / "report.html").read_text()
-    called("report", run, "--call", "x", "--no-words")
+    command("report", run, "--call", "x", "--no-words")
     page = (run / "x" / "report.html").read_text()
     assert "What was said" not in page
     assert "one two" not in page
@@ -80,13 +75,12 @@ def test_a_failure_is_one_line_and_the_other_calls_go_on(
 ) -> None:
     address = listener.address_of("whisper-1")
     (run / "x" / "meta.json").write_text("{")
-    failed = called("transcribe", run, "--transcriber", address)
-    assert failed.exit_code == 1
+    failed = command("transcribe", run, "--transcriber", address, code=1)
     (line,) = failed.stderr.splitlines()
     assert line.startswith(f"fdbcore transcribe: x: {run}/x/meta.json: expected JSON")
     assert failed.stdout.splitlines() == ["y: A 3 words; B 2 words"]
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-9876543210")
-    refused = called("transcribe", run / "y", "--transcriber", address, "--language", "de")
+    refused = command("transcribe", run / "y", "--transcriber", address, "--language", "de")
     assert (refused.exit_code, refused.stdout) == (1, "")
     (line,) = refused.stderr.splitlines()
     assert line.startswith("fdbcore transcribe: y: openai:whisper-1: http://127.0.0.1")
@@ -98,7 +92,7 @@ def test_a_transcriber_that_cannot_do_it_is_wrong_usage(
     run: Path, listener: FakeTranscriptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def told(*arguments: object) -> str:
-        result = called("transcribe", *arguments)
+        result = command("transcribe", *arguments)
         assert (result.exit_code, result.stdout) == (2, "")
         return result.stderr.splitlines()[-1]
 
@@ -130,9 +124,8 @@ def test_the_words_of_full_duplex_bench_v2(tmp_path: Path) -> None:
     (folder / "B.json").write_text(chunks(B, {"text": "cut", "timestamp": [5.0, None]}))
     run = tmp_path / "RUN"
     sides = ["-a", folder / "A.wav", "-b", folder / "B.wav", "--offset-ms", 500]
-    assert called("replay", *sides, "--vad", "energy", "--out", run, "--quiet").exit_code == 0
-    result = called("transcribe", run, "--transcriber", "words")
-    assert result.exit_code == 0, result.stderr
+    done("replay", *sides, "--vad", "energy", "--out", run, "--quiet")
+    result = done("transcribe", run, "--transcriber", "words")
     name, _, told = result.stdout.strip().partition(": ")
     assert told == "A 4 words, 1 of them where the side was silent; B 2 words, 1 more without times"
     (b,) = transcripts(run / name, "B")
@@ -146,16 +139,15 @@ def test_the_words_of_full_duplex_bench_v2(tmp_path: Path) -> None:
     other = tmp_path / "words" / name
     other.mkdir(parents=True)
     (other / "A.json").write_text(chunks(A[:1]))
-    missing = called("transcribe", run, "--transcriber", f"words:{other.parent}")
-    assert missing.exit_code == 1
+    missing = command("transcribe", run, "--transcriber", f"words:{other.parent}", code=1)
     assert missing.stderr.strip().endswith(f"expected the words of side B in {other}/B.json, found no such file")
     (other / "B.json").write_text(json.dumps({"words": []}))
     assert (
         "expected words as chunks with text and timestamp"
-        in called("transcribe", run, "--transcriber", f"words:{other.parent}").stderr
+        in command("transcribe", run, "--transcriber", f"words:{other.parent}").stderr
     )
     (other / "B.json").write_text(chunks(B[:1]))
-    assert called("transcribe", run, "--transcriber", f"words:{other.parent}").stdout.endswith(
+    assert command("transcribe", run, "--transcriber", f"words:{other.parent}").stdout.endswith(
         "A 1 word (transcribed before); B 1 word\n"
     )
 
@@ -165,7 +157,7 @@ def test_what_is_left_is_told_with_its_price(
 ) -> None:
     """Of each side the pieces are sent, with half a second of silence before and after its speech."""
     monkeypatch.setenv("OPENAI_API_KEY", "any")
-    told = called("transcribe", run, "--transcriber", "openai:whisper-1", "--dry-run").stdout.strip()
+    told = command("transcribe", run, "--transcriber", "openai:whisper-1", "--dry-run").stdout.strip()
     left, _, price = told.partition(", ")
     assert left == "2 of 2 calls left: 0:17 of audio"  # A 1 to 6.5 s, B 3 to 4 s, twice
     usd = 0.006 / 60 * 2 * ((6.5 - 1.0 + 1.0) + (4.0 - 3.0 + 1.0))
@@ -173,8 +165,8 @@ def test_what_is_left_is_told_with_its_price(
     assert listener.asked == []
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     address = listener.address_of("whisper-1")
-    called("transcribe", run / "x", "--transcriber", address)
-    told = called("transcribe", run, "--transcriber", address, "--dry-run").stdout
+    command("transcribe", run / "x", "--transcriber", address)
+    told = command("transcribe", run, "--transcriber", address, "--dry-run").stdout
     assert told.startswith("1 of 2 calls left: 0:09 of audio, 0.00 USD")  # a server on this machine
 
 
@@ -183,12 +175,12 @@ def test_no_call_begins_beyond_the_limit(
 ) -> None:
     address = listener.address_of("whisper-1")
     monkeypatch.setattr("fdbcore.runs.estimates.expected_usd", lambda services, seconds: seconds / 100)
-    stopped = called("transcribe", run, "--transcriber", address, "--max-cost", "0.1")
+    stopped = command("transcribe", run, "--transcriber", address, "--max-cost", "0.1")
     assert (stopped.exit_code, stopped.stdout) == (1, "x: A 3 words; B 2 words\n")
     left = r"fdbcore transcribe: 1 call left: 0\.085\d USD spent of --max-cost 0\.1\n"
     assert re.fullmatch(left, stopped.stderr)
     asked = len(listener.asked)
-    assert called("transcribe", run, "--transcriber", address, "--max-cost", "0.1").exit_code == 0
+    done("transcribe", run, "--transcriber", address, "--max-cost", "0.1")
     assert len(listener.asked) == 2 * asked
 
 
@@ -196,8 +188,7 @@ def test_a_limit_needs_a_price(run: Path, monkeypatch: pytest.MonkeyPatch) -> No
     pytest.importorskip("openai", reason="needs the SDK of OpenAI (pip install 'fdbcore[judge]')")
     monkeypatch.setenv("OTHER_KEY", KEY)
     address = "openai:whisper-9?base_url=https://speech.example/v1&key_variable=OTHER_KEY"
-    refused = called("transcribe", run, "--transcriber", address, "--max-cost", 1)
-    assert refused.exit_code == 2
+    refused = command("transcribe", run, "--transcriber", address, "--max-cost", 1, code=2)
     assert "--max-cost: expected a transcriber whose price is known, got speech.example" in refused.stderr
 
 
@@ -207,21 +198,20 @@ def test_a_limit_takes_a_price_that_the_user_states(run: Path, tmp_path: Path, m
     address = "openai:whisper-9?base_url=https://speech.example/v1&key_variable=OTHER_KEY"
     prices = tmp_path / "mine.toml"
     prices.write_text('[[model]]\nvendor = "speech.example"\nkind = "transcriber"\nprice = {minutes = 60}\n')
-    told = called("transcribe", run, "--transcriber", address, "--price", prices, "--max-cost", 1, "--dry-run")
+    told = command("transcribe", run, "--transcriber", address, "--price", prices, "--max-cost", 1, "--dry-run")
     assert told.stdout == "2 of 2 calls left: 0:17 of audio, 17.08 USD at most\n"
 
 
 def test_a_call_without_a_file_for_each_side_has_no_words_beside_it(run: Path) -> None:
-    result = called("transcribe", run / "x", "--transcriber", "words")
-    assert result.exit_code == 1
+    result = command("transcribe", run / "x", "--transcriber", "words", code=1)
     assert result.stderr.strip().endswith("give words:FOLDER, with FOLDER/x/A.json")
 
 
 def test_words_change_no_other_number_of_a_call(run: Path, listener: FakeTranscriptions) -> None:
     def scores() -> tuple[str, str]:
-        called("score", run, "--quiet")
+        command("score", run, "--quiet")
         return (run / "x" / "derived/scores.json").read_text(), (run / "x" / "derived/quantities.json").read_text()
 
     before = scores()
-    called("transcribe", run, "--transcriber", listener.address_of("whisper-1"))
+    command("transcribe", run, "--transcriber", listener.address_of("whisper-1"))
     assert scores() == before

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from helpers.commands import report
 from helpers.made_runs import Manner, drawn_calls, made_run
 from helpers.schema import validator
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.summaries import summarise
-from fdbcore.cli.main import main
 from fdbcore.types import TurnSettings
 
 
@@ -25,10 +24,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         made_run(folder / name, drawn_calls(12, 3, lambda _, s=latency_s: Manner(s)))  # type: ignore[misc]
         for name, latency_s in (("v1", 0.5), ("v2", 0.52), ("v10", 1.1))
     ]
-
-
-def report(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["report", *map(str, arguments)], catch_exceptions=False)
 
 
 def document(*arguments: object) -> dict[str, Any]:
@@ -93,8 +88,7 @@ def test_calls_that_are_not_scored_are_told(runs: list[Path], tmp_path: Path) ->
     name = Run(damaged).calls[4].name
     (damaged / name / "events.jsonl").unlink()
     told = f"v11: 1 of 12 calls not scored, in no figure: {name}"
-    result = report(*runs, damaged)
-    assert f"!! {told}" in result.stdout
+    assert f"!! {told}" in report(*runs, damaged).stdout
     assert told in (damaged / "trend.html").read_text()
 
 

@@ -13,10 +13,9 @@ from zipfile import ZipFile
 
 import av
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command, done
 from helpers.voices import DIALOGUE, RATE_HZ, voices, write
 
-from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import (
     ACTIVITY,
@@ -42,11 +41,7 @@ from fdbcore.sources.agent_logs import LogFile
 COUNTED = [META, EVENTS, ACTIVITY, TURNS, HEALTH, QUANTITIES, SCORES]
 BESIDE = [LABELS, MARKS, WORDS["B"], "derived/A.json"]
 DAMAGES: dict[str, Callable[[bytes], bytes]]
-DAMAGES = {
-    "empty": lambda data: b"",
-    "half": lambda data: data[: len(data) // 2],
-    "noise": lambda data: data[::-1],
-}
+DAMAGES = {"empty": lambda data: b"", "half": lambda data: data[: len(data) // 2], "noise": lambda data: data[::-1]}
 
 
 @pytest.fixture(scope="module")
@@ -55,15 +50,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("damaged")
     for number in range(3):
         write(folder / "in" / f"c{number}.wav", voices(DIALOGUE))
-    command = ["replay", str(folder / "in"), "--out", str(folder / "run"), "--vad", "energy", "--jobs", "1", "--quiet"]
-    assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+    done("replay", folder / "in", "--out", folder / "run", "--vad", "energy", "--jobs", "1", "--quiet")
     shutil.copytree(folder / "run", folder / "old")
     return folder
 
 
-def told(command: list[str]) -> tuple[dict[str, Any], str, int]:
+def told(arguments: list[str]) -> tuple[dict[str, Any], str, int]:
     """What a command prints as JSON, its errors, and its exit code."""
-    found = CliRunner().invoke(main, [*command, "--json"], catch_exceptions=False)
+    found = command(*arguments, "--json")
     return json.loads(found.stdout), found.stderr, found.exit_code
 
 
@@ -74,7 +68,7 @@ def counted(run: Path, old: Path) -> list[tuple[int, str, int]]:
     trend, *of_trend = told(["report", str(run), str(old)])
     in_trend = next(each["calls"] for each in trend["points"] if each["name"] == "run")
     in_comparison = compare["run"]["calls"] - len(compare["run"]["unscored"])
-    page = CliRunner().invoke(main, ["report", str(run), "--quiet"], catch_exceptions=False)
+    page = command("report", run, "--quiet")
     scored = sum(row.split(",")[2] in ("done", "damaged") for row in (run / "calls.csv").read_text().splitlines()[1:])
     return [
         (score["calls"], *of_score), (in_comparison, *of_compare), (in_trend, *of_trend),
@@ -144,7 +138,7 @@ def test_a_recording_that_does_not_say_which_side_is_which_is_not_played(made: P
     del content["source"]["swap"]
     (run / "c1" / META).write_text(json.dumps(content))
     (run / "c1" / QUANTITIES).unlink()  # which would not be of this meta.json
-    found = CliRunner().invoke(main, ["report", str(run), "--embed", "--call", "c1"])
+    found = command("report", run, "--embed", "--call", "c1")
     assert "c1/meta.json: damaged: source: expected swap, got none" in found.output
     assert found.exit_code == 1
 
@@ -164,9 +158,8 @@ def test_a_list_of_calls_of_another_form_is_refused(change: Any, made: Path, tmp
     corpus = json.loads((run / CORPUS).read_text())
     change(corpus)
     (run / CORPUS).write_text(json.dumps(corpus))
-    for command in (["report", str(run)], ["score", str(run)], ["export", str(run), "--format", "rttm"]):
-        found = CliRunner().invoke(main, command, catch_exceptions=False)
-        assert found.exit_code == 1
+    for arguments in (["report", str(run)], ["score", str(run)], ["export", str(run), "--format", "rttm"]):
+        found = command(*arguments, code=1)
         assert f"{run / CORPUS}: damaged: " in found.stderr
         assert len(found.stderr.splitlines()) <= 4  # usage and the line
 
@@ -224,8 +217,7 @@ def unlike(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("unlike")
     for number, drawn in enumerate((DIALOGUE, "A 1-2 | B 2.5-4", "A 0.5-3 | B 2-4")):
         write(folder / "in" / f"c{number}.wav", voices(drawn, 7.0 + 0.01 * number))
-    command = ["replay", str(folder / "in"), "--out", str(folder / "run"), "--vad", "energy", "--jobs", "1", "--quiet"]
-    assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+    done("replay", folder / "in", "--out", folder / "run", "--vad", "energy", "--jobs", "1", "--quiet")
     shutil.copytree(folder / "run", folder / "old")
     return folder
 
@@ -270,7 +262,7 @@ def test_what_was_said_of_another_call_is_named_and_not_used(part: str, unlike: 
 
 def exported(run: Path, out: Path) -> tuple[int, str, int]:
     """How many files of turn events are exported, the errors, and the exit code."""
-    found = CliRunner().invoke(main, ["export", str(run), "--format", "rttm", "--out", str(out)])
+    found = command("export", run, "--format", "rttm", "--out", out)
     return sum(line.endswith(".rttm") for line in found.stdout.splitlines()), found.stderr, found.exit_code
 
 
@@ -301,8 +293,7 @@ def test_an_earlier_recording_of_other_audio_under_the_same_path_counts_nowhere(
     run = shutil.copytree(unlike / "run", tmp_path / "run")
     shutil.copytree(unlike / "in", tmp_path / "in")
     shutil.copy(unlike / "in" / "c2.wav", tmp_path / "in" / "c1.wav")
-    command = ["replay", str(tmp_path / "in"), "--out", str(tmp_path / "before"), "--vad", "energy", "--jobs", "1"]
-    assert CliRunner().invoke(main, [*command, "--quiet"], catch_exceptions=False).exit_code == 0
+    done("replay", tmp_path / "in", "--out", tmp_path / "before", "--vad", "energy", "--jobs", "1", "--quiet")
     shutil.rmtree(run / "c1")
     shutil.copytree(tmp_path / "before" / "c1", run / "c1")
     for calls, errors, exit_code in [*counted(run, unlike / "old"), exported(run, tmp_path / "out")]:
@@ -337,8 +328,8 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of one live call."""
     folder = tmp_path_factory.mktemp("live")
     clip = write(folder / "c.wav", voices("A 1-3 | B ", 4)[:, 0])
-    command = ["run", "--system", "echo", "--clips", str(clip), "--clock", "virtual", "--vad", "energy", "--quiet"]
-    assert CliRunner().invoke(main, [*command, "--max-s", "4", "--out", str(folder / "run")]).exit_code == 0
+    arguments = ["run", "--system", "echo", "--clips", str(clip), "--clock", "virtual", "--vad", "energy", "--quiet"]
+    done(*arguments, "--max-s", "4", "--out", folder / "run")
     return folder / "run"
 
 
@@ -347,9 +338,8 @@ def test_a_run_without_a_whole_call_says_why_in_one_line(change: dict[str, Any],
     run = shutil.copytree(live, tmp_path / "run")
     (path,) = run.glob("*/meta.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    for command in (["score"], ["report"], ["report", "--baseline", str(live)], ["report", str(live)]):
-        found = CliRunner().invoke(main, [command[0], str(run), *command[1:]], catch_exceptions=False)
-        assert found.exit_code == 1
+    for arguments in (["score"], ["report"], ["report", "--baseline", str(live)], ["report", str(live)]):
+        found = command(arguments[0], run, *arguments[1:], code=1)
         (line,) = found.stderr.splitlines()
         assert f"{path}: damaged: " in line
 
@@ -365,9 +355,7 @@ def test_a_call_whose_audio_is_another_one_now_counts_nowhere(at: int, live: Pat
         ["transcribe", run, "--transcriber", "told"], ["replay", path.parent, "--out", tmp_path / "again"],
         ["export", run, "--format", "rttm"],
     ):  # fmt: skip
-        found = CliRunner().invoke(main, [*map(str, words)], catch_exceptions=False)
-        assert found.exit_code == 1
-        assert "session.wav: damaged: not the one that meta.json was written with" in found.stderr
+        assert "session.wav: damaged: not the one that meta.json was written with" in command(*words, code=1).stderr
     path.unlink()  # without its audio, a call is whole
     assert told(["score", str(run)])[0]["calls"] == 1
 
@@ -379,14 +367,12 @@ def test_audio_that_is_made_for_a_browser_is_bound_to_its_call(tmp_path: Path) -
         frame = av.AudioFrame.from_ndarray(voices(DIALOGUE).reshape(1, -1), format="s16", layout="stereo")
         frame.sample_rate = RATE_HZ
         file.mux([*stream.encode(frame), *stream.encode(None)])
-    command = ["replay", str(tmp_path / "c.mka"), "--out", str(tmp_path / "run"), "--vad", "energy", "--quiet"]
-    assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+    done("replay", tmp_path / "c.mka", "--out", tmp_path / "run", "--vad", "energy", "--quiet")
     (path,) = tmp_path.glob("run/*/session.wav")
     assert told(["score", str(tmp_path / "run")])[1:] == ("", 0)
     data = path.read_bytes()
     path.write_bytes(data[:80] + data[:79:-1])
-    found = CliRunner().invoke(main, ["score", str(tmp_path / "run")])
-    assert f"{path}: damaged: " in found.stderr
+    assert f"{path}: damaged: " in command("score", tmp_path / "run").stderr
 
 
 def test_the_figures_of_a_call_that_is_to_be_held_again_stand_until_then(live: Path, tmp_path: Path) -> None:
@@ -405,8 +391,8 @@ def test_a_call_held_again_that_died_before_it_began_is_invalid_and_not_damaged(
     case: Any = SimpleNamespace(name=path.parent.name, to_json=lambda: json.loads(path.read_text())["case"])
     died: Outcome = {"kind": "invalid", "side": None, "reason": "its process died", "transient": True}
     RunFolder(run, cast("Any", None)).settle(case, died, [])
-    for command in (["score"], ["report"], ["report", "--baseline", str(live)]):
-        found = CliRunner().invoke(main, [command[0], str(run), *command[1:]], catch_exceptions=False)
+    for arguments in (["score"], ["report"], ["report", "--baseline", str(live)]):
+        found = command(arguments[0], run, *arguments[1:])
         assert "damaged" not in found.output
         assert "its process died" in found.output
 
@@ -426,13 +412,13 @@ def test_consistent_quantities_that_the_call_does_not_have_are_damage(unlike: Pa
 
 def test_a_session_of_another_rate_is_no_session(tmp_path: Path) -> None:
     clip = write(tmp_path / "c.wav", voices("A 1-3 | B ", 4)[:, 0])
-    command = ["run", "--system", "echo", "--clips", str(clip), "--clock", "virtual", "--vad", "energy", "--quiet"]
-    assert CliRunner().invoke(main, [*command, "--max-s", "4", "--out", str(tmp_path / "run")]).exit_code == 0
+    arguments = ["run", "--system", "echo", "--clips", str(clip), "--clock", "virtual", "--vad", "energy", "--quiet"]
+    done(*arguments, "--max-s", "4", "--out", tmp_path / "run")
     (audio,) = tmp_path.glob("run/*/session.wav")
     header = audio.read_bytes()
     at = header.index((48_000).to_bytes(4, "little"))
     audio.write_bytes(header[:at] + (16_000).to_bytes(4, "little") + header[at + 4 :])
-    found = CliRunner().invoke(main, ["score", str(tmp_path / "run")])
+    found = command("score", tmp_path / "run")
     assert found.exit_code != 0
     assert f"{audio}: damaged: expected int16 of two channels at 48 kHz" in " ".join(found.stderr.split())
 

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command, done
 from helpers.voices import DIALOGUE, voices, write
 
-from fdbcore.cli.main import main
 from fdbcore.recording.places import located, place_from, text_with_places_from, with_places_from
 
 REPLAYED, HELD = "R", "L"
@@ -23,8 +22,7 @@ RUN = ("run", "--system", "echo", "--clips", "calls/a.wav", "--clock", "virtual"
 
 
 def fdbcore(*words: object) -> str:
-    result = CliRunner().invoke(main, [*map(str, words)], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
+    result = done(*words)
     return result.output
 
 
@@ -39,15 +37,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "logs").mkdir()
     (folder / "logs" / "a.jsonl").write_text("no log")
     monkeypatch.chdir(folder)
-    for command in (REPLAY, RUN):
-        words = [str(word) for word in command]
-        CliRunner().invoke(main, [str(folder / word) if (folder / word).exists() else word for word in words])
+    for arguments in (REPLAY, RUN):
+        words = [str(word) for word in arguments]
+        command(*[str(folder / word) if (folder / word).exists() else word for word in words])
     fdbcore("replay", folder / HELD / "a", "--vad", "energy", "--out", "LR")
     fdbcore("score", folder / REPLAYED)
     (folder / "gates.toml").write_text('gates = [{ check = "response_latency_ms <= 1" }]')
-    CliRunner().invoke(
-        main, ["report", f"{folder}/{REPLAYED}", "--baseline", f"{folder}/LR", "--gate", f"{folder}/gates.toml"]
-    )
+    command("report", f"{folder}/{REPLAYED}", "--baseline", f"{folder}/LR", "--gate", f"{folder}/gates.toml")
     return folder
 
 
@@ -76,12 +72,12 @@ def test_a_run_that_is_moved_with_its_input_goes_on(
     fdbcore("score", tmp_path / "link")
     assert (there / "project" / REPLAYED / "scores.json").read_bytes() == before
     monkeypatch.chdir(there / "project" / "calls")
-    CliRunner().invoke(main, ["report", f"../{REPLAYED}", "--call", "a"])
+    command("report", f"../{REPLAYED}", "--call", "a")
     monkeypatch.chdir(there / "project")
     assert "against LR," in Path(REPLAYED, "compare.html").read_text()
     (address,) = set(re.findall(r'src="([^"]*\.wav)"', Path(REPLAYED, "a", "report.html").read_text()))
     assert (Path(REPLAYED, "a") / address).resolve() == there / "project" / "calls" / "a.wav"
-    CliRunner().invoke(main, [*map(str, REPLAY)])
+    command(*REPLAY)
     fdbcore(*RUN)
     assert [path.read_bytes() for path in sorted((there / "project").rglob("*/meta.json"))] == metas
 
@@ -95,7 +91,7 @@ def test_recordings_of_earlier_versions_name_absolute_paths(project: Path, tmp_p
     fdbcore("report", REPLAYED, "--call", "a")
     assert 'src="../../calls/a.wav"' in Path(REPLAYED, "a", "report.html").read_text()
     fdbcore(*RUN)
-    CliRunner().invoke(main, ["replay", f"{REPLAYED}/a", "--vad", "energy", "--out", "again"])
+    command("replay", f"{REPLAYED}/a", "--vad", "energy", "--out", "again")
     assert read(Path("again", "a", "meta.json"))["source"]["files"][0]["path"] == "../../calls/a.wav"
 
 

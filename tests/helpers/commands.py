@@ -10,15 +10,30 @@ from click.testing import CliRunner, Result
 from fdbcore.cli.main import main
 
 
-def command(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
+def command(*arguments: object, code: int | None = None, columns: int | None = None) -> Result:
+    """code: the exit code that it must have. columns: the width of the terminal."""
+    environment = None if columns is None else {"COLUMNS": str(columns)}
+    result = CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False, env=environment)
+    assert code in (None, result.exit_code), result.output
+    return result
 
 
 def done(*arguments: object) -> Result:
     """The result of a command that ends well."""
-    result = command(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
+    return command(*arguments, code=0)
+
+
+def refused(*arguments: object) -> str:
+    """What is said of a command that asks for what cannot be, however wide the screen is."""
+    said = " ".join(command(*arguments, code=2).output.split())
+    assert "Traceback" not in said
+    return said
+
+
+def printed(*arguments: object, code: int | None = 0) -> dict[str, Any]:
+    """What a command prints as JSON."""
+    content: dict[str, Any] = json.loads(command(*arguments, "--json", code=code).stdout)
+    return content
 
 
 def score(*arguments: object) -> Result:
@@ -26,7 +41,12 @@ def score(*arguments: object) -> Result:
 
 
 def scored(*arguments: object) -> dict[str, Any]:
-    result = score(*arguments, "--json")
-    assert result.exit_code == 0, result.stderr
-    content: dict[str, Any] = json.loads(result.stdout)
-    return content
+    return printed("score", *arguments)
+
+
+def report(*arguments: object, code: int | None = None) -> Result:
+    return command("report", *arguments, code=code)
+
+
+def agree(*arguments: object, code: int | None = None) -> Result:
+    return command("agree", *arguments, code=code)

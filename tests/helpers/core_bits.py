@@ -148,10 +148,7 @@ def alignment(sides: Sides) -> object:
     weights = [draw.integers(1, 50, int(each[-1])).astype(np.int64) for each in offsets]
     scores, operations = np.zeros((pairs, 5), np.int64), np.zeros(int(offsets[0][-1] + offsets[1][-1]), np.int8)
     starts = np.zeros(pairs, np.int64)
-    align_range(
-        *(acts[0], weights[0], offsets[0], acts[1], weights[1], offsets[1]),
-        *(0, scores, operations, starts),
-    )
+    align_range(*(acts[0], weights[0], offsets[0], acts[1], weights[1], offsets[1]), *(0, scores, operations, starts))
     return [scores, operations, starts]
 
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from helpers.commands import command
 from helpers.voices import voices, write
-
-from fdbcore.cli.main import main
 
 
 @dataclass(frozen=True)
@@ -51,10 +50,9 @@ def build(folder: Path) -> Path:
     return folder
 
 
-def replay(*arguments: object, out: Path) -> Result:
+def replay(*arguments: object, out: Path, code: int | None = None) -> Result:
     """On one process, unless the arguments say otherwise."""
-    command = ["replay", "--vad", "energy", "--jobs", "1", "--out", str(out), *map(str, arguments)]
-    return CliRunner().invoke(main, command, catch_exceptions=False)
+    return command("replay", "--vad", "energy", "--jobs", 1, "--out", out, *arguments, code=code)
 
 
 @dataclass(frozen=True)

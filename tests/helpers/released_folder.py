@@ -14,9 +14,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from click.testing import CliRunner, Result
-
-from fdbcore.cli.main import main
+from click.testing import Result
+from helpers.commands import command
 
 SPEAKERS = [f"{number:024x}" for number in range(0xA1, 0xA1 + 12)]
 DOMAINS = ["travel_identity"] * 20 + ["finance_billing"] * 25 + ["housing_location"] * 26 + ["ecommerce_support"] * 29
@@ -166,11 +165,9 @@ def recording(
 def scored(data: Path, *options: str) -> tuple[dict[str, Any], str]:
     """The document of scores beside the data, and what was printed."""
     out = data.with_name("scores")
-    command = ["score", "--suite", "fdb-v3", str(data), "--out", str(out), *options]
-    done = CliRunner().invoke(main, command, catch_exceptions=False, env={"COLUMNS": "150"})
-    assert done.exit_code == 0, done.output
-    return json.loads((out / "scores.json").read_text()), done.output
+    result = command("score", "--suite", "fdb-v3", data, "--out", out, *options, code=0, columns=150)
+    return json.loads((out / "scores.json").read_text()), result.output
 
 
-def imported(data: Path, out: Path) -> Result:
-    return CliRunner().invoke(main, ["scenarios", "import", str(data), "--out", str(out)], catch_exceptions=False)
+def imported(data: Path, out: Path, code: int | None = None) -> Result:
+    return command("scenarios", "import", data, "--out", out, code=code)

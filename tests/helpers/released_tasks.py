@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from click.testing import CliRunner, Result
-
-from fdbcore.cli.main import main
+from click.testing import Result
+from helpers.commands import command
 
 
 def task(split: str, class_id: str, number: int, title: str) -> dict[str, Any]:
@@ -29,5 +28,4 @@ def task(split: str, class_id: str, number: int, title: str) -> dict[str, Any]:
 def imported(content: object, folder: Path) -> tuple[Result, Path]:
     (folder / "tasks.json").write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     out = folder / "out.toml"
-    arguments = ["scenarios", "import", str(folder / "tasks.json"), "--out", str(out)]
-    return CliRunner().invoke(main, arguments, catch_exceptions=False), out
+    return command("scenarios", "import", folder / "tasks.json", "--out", out), out

@@ -6,9 +6,9 @@ import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from click.testing import CliRunner, Result
+from click.testing import Result
+from helpers.commands import command
 
-from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3.scenarios import SMOKE
 
 
@@ -23,13 +23,13 @@ def some(path: Path, wanted: Collection[str], **changes: object) -> Path:
     return path
 
 
-def command(data: object, out: Path, systems: Mapping[str, str], *more: str) -> list[str]:
+def run_words(data: object, out: Path, systems: Mapping[str, str], *more: str) -> list[str]:
     """The words of `fdbcore run --suite fdb-v3` in lockstep."""
     named = [word for name, address in systems.items() for word in ("--system", f"{name}={address}")]
     fixed = ["--suite", "fdb-v3", "--data", str(data), "--clock", "virtual", "--seed", "1", "--out", str(out)]
     return ["run", *fixed, *named, *more]
 
 
-def run(data: object, out: Path, systems: Mapping[str, str], *more: str) -> Result:
+def run(data: object, out: Path, systems: Mapping[str, str], *more: str, code: int | None = None) -> Result:
     """Run it."""
-    return CliRunner().invoke(main, command(data, out, systems, *more), env={"COLUMNS": "150"}, catch_exceptions=False)
+    return command(*run_words(data, out, systems, *more), code=code, columns=150)

@@ -12,14 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command
 from helpers.faulty_audio import sample, synthetic, with_echo, write
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.floor_transfers import system
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.analysis.survey import survey
-from fdbcore.cli.main import main
 from fdbcore.recording.files import read_json
 from fdbcore.report.run.screen import corpus_screen
 
@@ -27,7 +26,7 @@ ANSWERS: Final = ("response_latency_ms", "answered_per_turn", "premature_per_tur
 
 
 def done(*args: object) -> str:
-    return CliRunner().invoke(main, list(map(str, args)), catch_exceptions=False).stdout
+    return command(*args).stdout
 
 
 def text(html: str) -> str:

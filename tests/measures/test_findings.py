@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from fakes.recordings import drawn_recording
+from helpers.commands import command, done
 from helpers.documents import document_of
 from helpers.drawn import activity
 
 from fdbcore.analysis.score import score
 from fdbcore.audio.wav import WavWriter
-from fdbcore.cli.main import main
 from fdbcore.measures.findings import findings
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import ACTIVITY, EVENTS
@@ -258,8 +257,7 @@ def test_where_both_are_silent_there_is_nothing_to_measure(tmp_path: Path) -> No
     noise = np.random.default_rng(1).integers(-8, 9, quiet.shape)
     wav(tmp_path / "calls" / "quiet.wav", (quiet * noise).astype(np.int16))
     replay = ["replay"]
-    run = CliRunner().invoke(main, [*replay, str(tmp_path / "calls"), "--out", str(tmp_path / "run")])
-    assert run.exit_code == 0
+    done(*replay, tmp_path / "calls", "--out", tmp_path / "run")
     expected = {
         "silent": "nothing to measure: both digitally silent",
         "one": "nothing to measure: both digitally silent",
@@ -274,7 +272,7 @@ def test_where_both_are_silent_there_is_nothing_to_measure(tmp_path: Path) -> No
         scores = json.loads((tmp_path / "run" / name / "derived" / "scores.json").read_text())
         assert scores["unscored"] == text
         assert f"{name}: {text}" in (tmp_path / "run" / "index.html").read_text()
-    alone = CliRunner().invoke(main, [*replay, str(tmp_path / "calls" / "quiet.wav"), "--out", str(tmp_path / "alone")])
+    alone = command(*replay, tmp_path / "calls" / "quiet.wav", "--out", tmp_path / "alone")
     assert f"not scored       {expected['quiet']}" in alone.output
     report = (tmp_path / "alone" / "quiet" / "report.html").read_text()
     assert "out of the ordinary" not in report.split("<script")[0]

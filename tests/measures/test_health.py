@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import soxr
-from click.testing import CliRunner
+from helpers.commands import command
 from helpers.documents import document_of
 from helpers.faulty_audio import Stereo, clipped16, in_rooms, sample, sine, synthetic, synthetic_in_rooms, with_echo
 from helpers.input_health import Activity, active, blocks, found, health_of
@@ -22,7 +22,6 @@ from helpers.schema import validator
 
 from fdbcore.analysis.score import pooled_measures, score
 from fdbcore.audio.wav import WavWriter
-from fdbcore.cli.doctor import doctor
 from fdbcore.measures.health.examine import HealthProbe, examine
 from fdbcore.models.tts.espeak import Voice, synthesise
 from fdbcore.recording.health import Health
@@ -445,10 +444,8 @@ def test_measures_stand_without_and_with_echo(tmp_path: Path) -> None:
 def test_doctor_examines_files(tmp_path: Path) -> None:
     good = _wav(tmp_path / "good.wav", sample())
     bad = _wav(tmp_path / "bad.wav", clipped16(np.clip(sample(), -4000, 4000)))
-    done = CliRunner().invoke(doctor, ["--vad", "energy", str(good)])
-    assert (done.exit_code, "health: ok" in done.output) == (0, True)
-    done = CliRunner().invoke(doctor, ["--vad", "energy", "--json", str(good), str(bad)])
-    assert done.exit_code == 1
+    assert "health: ok" in command("doctor", "--vad", "energy", good, code=0).output
+    done = command("doctor", "--vad", "energy", "--json", good, bad, code=1)
     assert {name: health["verdict"] for name, health in json.loads(done.output)["files"].items()} == {
         "good": "ok",
         "bad": "bad",
@@ -458,22 +455,15 @@ def test_doctor_examines_files(tmp_path: Path) -> None:
 def test_doctor_tells_what_is_missing_of_a_file(tmp_path: Path) -> None:
     half = _wav(tmp_path / "half.wav", sample())
     half.write_bytes(half.read_bytes()[: half.stat().st_size // 2])
-    done = CliRunner().invoke(doctor, ["--vad", "energy", str(half)])
-    assert done.exit_code == 1
-    assert "!! half.wav: cut off: " in done.output
+    assert "!! half.wav: cut off: " in command("doctor", "--vad", "energy", half, code=1).output
     mute = _wav(tmp_path / "mute.wav", sample() * np.array([1, 0], np.int16))
-    assert (
-        "!! B never spoke: no speech found, digitally silent"
-        in CliRunner().invoke(doctor, ["--vad", "energy", str(mute)]).output
-    )
-    assert CliRunner().invoke(doctor, ["nosuch.wav"]).exit_code == 2
+    assert "!! B never spoke: no speech found, digitally silent" in command("doctor", "--vad", "energy", mute).output
+    assert command("doctor", "nosuch.wav").exit_code == 2
 
 
 def test_doctor_tells_what_it_cannot_read(tmp_path: Path) -> None:
     (tmp_path / "notes.wav").write_text("not audio")
-    done = CliRunner().invoke(doctor, [str(tmp_path / "notes.wav")])
-    assert done.exit_code == 1
-    assert done.stderr.startswith("fdbcore doctor: ")
+    assert command("doctor", tmp_path / "notes.wav", code=1).stderr.startswith("fdbcore doctor: ")
 
 
 def _wav(path: Path, pcm: Stereo) -> Path:

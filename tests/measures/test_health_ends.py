@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import soxr
-from click.testing import CliRunner
+from helpers.commands import command
 from helpers.faulty_audio import Stereo, in_rooms, sample
 from oracles.audio_files import encode
 from scipy.io import wavfile
 
-from fdbcore.cli.doctor import doctor
-from fdbcore.cli.replay import replay
 from fdbcore.models.tts.espeak import Voice, synthesise
 from fdbcore.types import SAMPLE_RATE_HZ
 
@@ -33,7 +31,7 @@ def written(path: Path, pcm: Mono, rate_hz: int = SAMPLE_RATE_HZ) -> str:
 
 def told(*files: str, vad: str = "energy") -> tuple[int, dict[str, Any]]:
     """Exit code and health of what `doctor` is given."""
-    done = CliRunner().invoke(doctor, ["--vad", vad, "--json", *files])
+    done = command("doctor", "--vad", vad, "--json", *files)
     (health,) = json.loads(done.output)["files"].values()
     return done.exit_code, health
 
@@ -72,7 +70,7 @@ def test_the_shorter_of_two_files_is_judged_by_its_own_audio(tmp_path: Path) -> 
 def test_under_a_file_that_ends_early_the_audio_is_ok_otherwise(tmp_path: Path) -> None:
     a, b = two_rooms().T
     files = written(tmp_path / "a.wav", a), written(tmp_path / "b.wav", b[CUT])
-    said = CliRunner().invoke(replay, ["--vad", "energy", "--out", str(tmp_path / "out"), *files]).output.splitlines()
+    said = command("replay", "--vad", "energy", "--out", tmp_path / "out", *files).output.splitlines()
     assert [line.split() for line in said if line.startswith("health")] == [["health", "ok", "otherwise"]]
     (page,) = (tmp_path / "out").rglob("report.html")
     assert "Input health: ok otherwise" in page.read_text()

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from helpers.commands import command, done, printed, refused
 from helpers.drawn import dialogue
 from helpers.logged import DECIDED_S, exchanges, log_of, save, truth_s
 from helpers.planted import Planted, planted_run
 from helpers.voices import voices, write
 
 from fdbcore.analysis.stages import answer_row, split, stage_table
-from fdbcore.cli.main import main
 from fdbcore.measures.agent_log import laid
 from fdbcore.measures.log_clock import find_clock, given_clock
 from fdbcore.recording.files import MARKS, REPORT, read_json
@@ -36,10 +35,6 @@ EVENTS = {
     "playback": "audio_out",
 }
 EXACT = given_clock(-1000.0)
-
-
-def command(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
 
 
 def test_the_stages_of_an_answer_are_the_true_ones_and_sum_to_its_time() -> None:
@@ -179,8 +174,7 @@ def test_the_report_of_a_call_shows_its_log(tmp_path: Path) -> None:
     run, path, pairs = planted_call(tmp_path)
     asked = ("report", run, "--call", "call0001", "--no-audio", "--marks", tmp_path / "log.jsonl")
     save(tmp_path / "log.jsonl", planted_log(pairs))
-    result = command(*asked)
-    assert result.exit_code == 0
+    result = done(*asked)
     flat = " ".join(result.stdout.split())
     assert "agent's log offset -999,94" in flat
     assert "by audio_out at 12 of 12 starts of B's turns, spread" in flat
@@ -206,9 +200,8 @@ def test_the_report_of_a_call_shows_its_log(tmp_path: Path) -> None:
 def test_a_log_that_does_not_fit_gives_no_stage_times_and_says_so_in_one_line(tmp_path: Path) -> None:
     run, path, pairs = planted_call(tmp_path)
     log = save(tmp_path / "log.jsonl", [Mark(1.7 * mark.time_s, mark.name) for mark in planted_log(pairs)])
-    refused = command("report", run, "--call", "call0001", "--no-audio", "--marks", log)
-    assert refused.exit_code == 1
-    (line,) = refused.stderr.splitlines()
+    told = command("report", run, "--call", "call0001", "--no-audio", "--marks", log, code=1)
+    (line,) = told.stderr.splitlines()
     assert line.startswith(f"fdbcore report: {log}: no stage times: its clock cannot be found: '")
     assert read_json(path / MARKS)["answers"] == []
     page = (path / REPORT).read_text()
@@ -222,19 +215,16 @@ def test_a_replayed_file_takes_a_log(tmp_path: Path) -> None:
     call = write(tmp_path / "call.wav", voices(drawing))
     shared = ("replay", "--vad", "energy", "--out", tmp_path / "run", call)
     log = save(tmp_path / "log.jsonl", log_of(rng, found, jitter_s=0.005))
-    result = command(*shared, "--marks", log, "--json")
-    assert result.exit_code == 0
-    marks = json.loads(result.stdout)["marks"]
+    marks = printed(*shared, "--marks", log)["marks"]
     assert marks["clock"]["offset_s"] == pytest.approx(-1000 + 0.05, abs=0.03)
     assert [f"{stage['start']} to {stage['end']}" for stage in marks["stages"]] == STAGES
     assert [stage["n"] for stage in marks["stages"]] == [7] * 5
     again = command("replay", "--out", tmp_path / "again", tmp_path / "run" / "call", "--json")
     assert json.loads(again.stdout)["marks"]["answers"] == marks["answers"]
     other = save(tmp_path / "other.jsonl", [Mark(1.0, "audio_out")])
-    refused = command(*shared, "--marks", other)
-    assert refused.exit_code == 1
-    assert "B answers" in refused.stdout
-    assert refused.stderr == (
+    told = command(*shared, "--marks", other, code=1)
+    assert "B answers" in told.stdout
+    assert told.stderr == (
         f"fdbcore replay: {other}: no stage times: its clock cannot be found: 'audio_out' can fit only 1 starts of B's "
         "turns; at least 6 are needed, or 9 of several names. If it is the log of this call, give --marks-offset-ms\n"
     )
@@ -270,11 +260,8 @@ def test_what_cannot_be_a_log_is_a_wrong_argument(tmp_path: Path) -> None:
     assert command(*shared, "--marks", log, "--marks-offset-ms", "nan").exit_code == 2
     for text in ("", "no log\n"):
         (tmp_path / "broken.jsonl").write_text(text)
-        broken = command(*shared, "--marks", tmp_path / "broken.jsonl")
-        assert broken.exit_code == 2
-        assert f"{tmp_path / 'broken.jsonl'}: " in broken.stderr
-    missing = command(*shared, "--marks", tmp_path / "missing.jsonl")
-    assert (missing.exit_code, "missing.jsonl: cannot be read: No such file" in missing.stderr) == (2, True)
+        assert f"{tmp_path / 'broken.jsonl'}: " in refused(*shared, "--marks", tmp_path / "broken.jsonl")
+    assert "missing.jsonl: cannot be read: No such file" in refused(*shared, "--marks", tmp_path / "missing.jsonl")
     assert command("report", tmp_path / "run", "--marks", log).exit_code == 2
 
 
@@ -305,15 +292,12 @@ def test_of_a_log_that_names_its_calls_the_one_that_is_meant_can_be_said(tmp_pat
     log = tmp_path / "log.jsonl"
     log.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
     asked = ("report", run, "--call", "call0001", "--no-audio", "--marks", log)
-    refused = command(*asked)
-    assert refused.exit_code == 1
-    assert "Its entries name call_id c0, c1, c2 and 3 more: say whose are meant by --marks-session" in refused.stderr
-    assert command(*asked, "--marks-session", "c0").exit_code == 0
+    told = command(*asked, code=1)
+    assert "Its entries name call_id c0, c1, c2 and 3 more: say whose are meant by --marks-session" in told.stderr
+    done(*asked, "--marks-session", "c0")
     kept = read_json(path / MARKS)
     assert (len(kept["marks"]) + kept["outside"], kept["given_session"]) == (len(own), "c0")
     other = command(*asked, "--marks-session", "c1")
     assert ("its clock cannot be found" in other.stderr, "--marks-session" in other.stderr) == (True, False)
-    none = command(*asked, "--marks-session", "c")
-    assert (none.exit_code, f"{log}: expected entries that hold 'c', got none" in none.stderr) == (2, True)
-    alone = command("report", run, "--marks-session", "c0")
-    assert (alone.exit_code, "--marks-session: expected --marks" in alone.stderr) == (2, True)
+    assert f"{log}: expected entries that hold 'c', got none" in refused(*asked, "--marks-session", "c")
+    assert "--marks-session: expected --marks" in refused("report", run, "--marks-session", "c0")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any, Final
@@ -10,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 import pytest
 import soxr
-from click.testing import CliRunner
 from fakes.recordings import META, drawn_recording
+from helpers.commands import printed
 from helpers.documents import document_of
 from helpers.faulty_audio import sample
 from helpers.on_lines import health_at
@@ -20,7 +19,6 @@ from benchmarks.voices import files
 from benchmarks.voices.dialogues import CUTS_DB, Dialogue
 from benchmarks.voices.lines import SETS, Line, Material, gate
 from benchmarks.voices.speech import RATE_HZ, TICK_SAMPLES, Bools, Floats, runs
-from fdbcore.cli.replay import replay
 from fdbcore.measures.health.measured_lines import MeasuredLine, VadTable, measured_lines, place
 from fdbcore.measures.placed_lines import line_sentences, placed_lines
 from fdbcore.measures.reading import Reading
@@ -92,9 +90,7 @@ def clean() -> Dialogue:
 
 
 def replayed(path: Path, out: Path, detector: str = "silero") -> dict[str, Any]:
-    result = CliRunner().invoke(replay, [str(path), "--vad", detector, "--out", str(out), "--json"])
-    assert result.exit_code == 0, result.output
-    document: dict[str, Any] = json.loads(result.stdout)
+    document: dict[str, Any] = printed("replay", path, "--vad", detector, "--out", out)
     return document
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import soxr
-from click.testing import CliRunner
 from helpers import voices
+from helpers.commands import command
 from helpers.faulty_audio import (
     Stereo,
     clipped16,
@@ -28,7 +28,6 @@ from helpers.input_health import Activity, active, found, health_of
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.input_notes import TWINS, SoundOfCall, exchanged, standing_out, twins
 from fdbcore.analysis.score import score
-from fdbcore.cli.main import main
 from fdbcore.measures.health.finding import runs
 from fdbcore.measures.health.silences import cut_short
 from fdbcore.measures.health.trend import later_and_later
@@ -118,7 +117,7 @@ def test_a_file_that_is_shorter_by_the_shift_is_told_but_proves_nothing(tmp_path
     pcm = long()
     for side, samples in (("A", pcm[:, 0]), ("B", pcm[3 * RATE :, 1])):
         write_mono(tmp_path / f"{side}.wav", samples)
-    done = CliRunner().invoke(main, ["doctor", "--vad", "energy", str(tmp_path / "A.wav"), str(tmp_path / "B.wav")])
+    done = command("doctor", "--vad", "energy", tmp_path / "A.wav", tmp_path / "B.wav")
     said = " ".join(done.output.split())
     assert "s early (its file is 3.0 s shorter), or the parties talk over each other: audio alone cannot tell" in said
 
@@ -366,11 +365,11 @@ def test_recordings_that_went_wrong_are_in_no_figure_unless_asked_for(tmp_path: 
     (tmp_path / "calls").mkdir()
     for name, pcm in (("sound", synthetic_in_rooms()), ("choppy", choppy(synthetic_in_rooms(), 10, 40))):
         write(tmp_path / "calls" / f"{name}.wav", pcm)
-    command = ["replay", str(tmp_path / "calls"), "--vad", "energy", "--out", str(tmp_path / "run")]
-    done = CliRunner().invoke(main, command)
+    arguments = ["replay", str(tmp_path / "calls"), "--vad", "energy", "--out", str(tmp_path / "run")]
+    done = command(*arguments)
     assert [call.name for call in Run(tmp_path / "run").scored] == ["sound"]
     assert "not scored: choppy: B choppy, " in " ".join(done.output.split())
-    CliRunner().invoke(main, [*command, "--count-bad-input"])
+    command(*arguments, "--count-bad-input")
     assert {call.name for call in Run(tmp_path / "run").scored} == {"sound", "choppy"}
 
 

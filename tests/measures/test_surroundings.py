@@ -11,14 +11,13 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command
 from helpers.faulty_audio import Stereo, clipped16, in_rooms, sample, synthetic
 from helpers.schema import validator
 from scipy.ndimage import binary_dilation
 from scipy.signal import fftconvolve
 
 from fdbcore.audio.wav import WavWriter
-from fdbcore.cli.doctor import doctor
 from fdbcore.measures.health.examine import HealthProbe, examine
 from fdbcore.recording.health import HealthFinding
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES
@@ -168,8 +167,7 @@ def test_the_shipped_sample_has_nothing_of_this_in_a_quiet_room(tmp_path: Path) 
         path = tmp_path / f"{number}.wav"
         with WavWriter(path, channels=2) as wav:
             wav.write(np.ascontiguousarray(pcm))
-        done = CliRunner().invoke(doctor, ["--vad", "energy", str(path)])
-        assert "health: ok" in done.output
+        assert "health: ok" in command("doctor", "--vad", "energy", path).output
 
 
 def test_doctor_tells_of_what_moves_its_detector(tmp_path: Path) -> None:
@@ -177,7 +175,7 @@ def test_doctor_tells_of_what_moves_its_detector(tmp_path: Path) -> None:
     gated = np.where(held(200), voice() + noise(24), 0)
     with WavWriter(path, channels=2) as wav:
         wav.write(np.ascontiguousarray(clipped16(np.stack([gated, synthetic()[:, 1 - SIDE]], axis=1))))
-    texts = {vad: CliRunner().invoke(doctor, ["--vad", vad, str(path)]).output for vad in ("silero", "energy")}
+    texts = {vad: command("doctor", "--vad", vad, path).output for vad in ("silero", "energy")}
     assert "A noise gate, noise falls by" in texts["energy"]
     assert "it ends late" in texts["energy"]
     assert "A noise gate, noise falls by" not in texts["silero"]

@@ -172,11 +172,7 @@ def test_texts_that_overlap_or_have_no_end_leave_what_no_one_of_them_takes() -> 
 def test_a_pause_between_texts_with_times_is_no_speech_that_they_leave() -> None:
     timed = (text(200, "One.", start_ms=1000, end_ms=2000), text(400, "Two.", start_ms=3000, end_ms=4000))
     found = lines(*timed, text(250, "Three."), spoken=(("B", 100, 200), ("B", 300, 400), ("B", 450, 500)))
-    assert found == [
-        ("B", "B", "One.", 100, 200),
-        ("B", "B", "Two.", 300, 400),
-        ("B", "B", "Three.", 450, 500),
-    ]
+    assert found == [("B", "B", "One.", 100, 200), ("B", "B", "Two.", 300, 400), ("B", "B", "Three.", 450, 500)]
     found = lines(*timed, text(260, "Three."), spoken=(("B", 100, 200), ("B", 300, 400)))
     assert found == [("B", "B", "One.", 100, 200), ("B", "B", "Three. Two.", 300, 400)]
 

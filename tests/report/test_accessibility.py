@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command
 from helpers.corpus import ROWS, build, replay
 from helpers.logged import save
 
-from fdbcore.cli.main import main
 from fdbcore.sources.agent_logs import Mark
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(run, folder / "OLD")
     gates = folder / "gates.toml"
     gates.write_text('gates = ["premature_per_turn <= 0.01", "response_latency_ms.median <= baseline + 100"]\n')
-    for command in (
+    for arguments in (
         ["report", run],
         ["report", run, "--call", "mixed"],
         ["score", run, "--by", "language"],
@@ -68,7 +67,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["report", folder / "OLD", run],
         ["score", "--suite", "dialogue-acts", "--out", folder / "card"],
     ):
-        told = CliRunner().invoke(main, [*map(str, command), "--quiet"], catch_exceptions=False)
+        told = command(*arguments, "--quiet")
         assert told.exit_code in (0, 1, 3), told.output
     return run
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command, printed
 from helpers.faulty_audio import sample, sine, with_echo, write
 from msgspec import to_builtins
 
@@ -20,7 +20,6 @@ from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import pooled_measures, read_quantities, read_scores
 from fdbcore.analysis.survey import survey
 from fdbcore.audio.wav import WavWriter
-from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import HEALTH, QUANTITIES, SCORES, read_json, write_json
 from fdbcore.report.call.document import document
@@ -46,8 +45,7 @@ class Ran:
 
 
 def replay(calls: Path, run: Path) -> str:
-    command = ["replay", str(calls), "--vad", "energy", "--jobs", "1", "--out", str(run)]
-    return CliRunner().invoke(main, command, catch_exceptions=False).stdout
+    return command("replay", calls, "--vad", "energy", "--jobs", "1", "--out", run).stdout
 
 
 @pytest.fixture(scope="module")
@@ -130,8 +128,7 @@ def test_pooled_measures_stand_without_and_with_echo(ran: Ran) -> None:
 def test_runs_and_groups_are_compared_without_echo(ran: Ran, tmp_path: Path) -> None:
     pooled = read_json(ran.run / "summary.json")["measures"]
     expected = {name: {key: found[key] for key in found if key != "with_echo"} for name, found in pooled.items()}
-    scored = CliRunner().invoke(main, ["score", str(ran.run), "--out", str(tmp_path), "--json"])
-    content = json.loads(scored.stdout)
+    content = printed("score", ran.run, "--out", tmp_path)
     note = (
         "echo or tones in 2 calls: only the measures of published benchmarks count the events that it makes: echo, tone"
     )
@@ -140,8 +137,7 @@ def test_runs_and_groups_are_compared_without_echo(ran: Ran, tmp_path: Path) -> 
     gates = tmp_path / "gates.toml"
     gates.write_text('gates = ["overlap_per_min <= baseline"]')
     old = shutil.copytree(ran.run, tmp_path / "old")
-    command = ["report", str(ran.run), "--baseline", str(old), "--gate", str(gates), "--json"]
-    compared = json.loads(CliRunner().invoke(main, command).stdout)
+    compared = printed("report", ran.run, "--baseline", old, "--gate", gates, code=3)
     assert compared["notes"] == [f"run: {note}", f"baseline: {note}"]
     assert compared["gates"]["results"][0]["run"]["value"] == expected["overlap_per_min"]["mean"]
 

@@ -10,15 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from helpers.commands import scored
+from helpers.commands import done, scored
 from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.summaries import summarise
-from fdbcore.cli.main import main
 from fdbcore.report.format import amount, limits, p_value
 from fdbcore.report.svg.charts import TrendPoint, trend
 
@@ -31,8 +29,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for k, call in enumerate(drawn_calls(12, version, lambda _, s=latency_s: Manner(s), f"v{version}-"))  # type: ignore[misc]
     ]
     path = made_run(tmp_path_factory.mktemp("run") / "run", calls)
-    result = CliRunner().invoke(main, ["report", str(path)], catch_exceptions=False)
-    assert result.exit_code == 0
+    done("report", path)
     return path
 
 
@@ -95,7 +92,7 @@ def test_times_make_a_line_of_days(run: Path) -> None:
 def test_a_column_that_names_single_calls_is_no_group(tmp_path: Path) -> None:
     calls = [MadeCall(c.name, c.activity, {"id": f"x{k}", "one": "same"}) for k, c in enumerate(drawn_calls(6, 1))]
     path = made_run(tmp_path / "run", calls)
-    assert CliRunner().invoke(main, ["report", str(path)], catch_exceptions=False).exit_code == 0
+    done("report", path)
     assert "groups-title" not in (path / "index.html").read_text()
 
 

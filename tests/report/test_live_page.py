@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from fakes.browser import opened_page
 from fakes.recordings import drawn_recording, sample_recording
+from helpers.commands import done
 from helpers.documents import document_of
 from helpers.schema import validator
 
-from fdbcore.cli.main import main
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.words import Transcript, keep_transcript
 from fdbcore.report.call.page import page, write_report
@@ -124,10 +123,10 @@ def test_the_other_words_are_shown_on_request(tmp_path: Path) -> None:
 def test_a_page_without_words_has_none_of_them(call: Reading) -> None:
     run = call.path.parent
     for asked in (["report", str(run)], ["report", str(run), "--call", "call"]):
-        assert CliRunner().invoke(main, asked).exit_code == 0
+        done(*asked)
         html = (call.path / "report.html").read_text()
         assert "How many loaves?" in html
-        assert CliRunner().invoke(main, [*asked, "--no-words"]).exit_code == 0
+        done(*asked, "--no-words")
         html = (call.path / "report.html").read_text()
         assert "What was said" not in html
         assert "loaves" not in html

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fakes.browser import opened_page
+from helpers.commands import command
 from helpers.corpus import BUILT, Ran, ran
 
 from fdbcore.analysis.corpus import Run
@@ -138,11 +139,8 @@ def test_an_address_without_a_list_opens_the_page_as_it_is(browser: tuple[Page, 
 
 
 def test_a_call_to_send_plays_from_its_one_file(browser: tuple[Page, list[str]], ran: Ran, tmp_path: Path) -> None:
-    from click.testing import CliRunner
 
-    from fdbcore.cli.main import main
-
-    CliRunner().invoke(main, ["report", str(ran.run), "--call", "mixed", "--embed"], catch_exceptions=False)
+    command("report", ran.run, "--call", "mixed", "--embed")
     alone = (ran.run / "mixed" / "mixed.html").rename(tmp_path / "sent.html")
     page, complaints = browser
     opened(page, f"{alone.as_uri()}#t=6.3")

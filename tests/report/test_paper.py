@@ -11,15 +11,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from fakes.recordings import sample_recording
+from helpers.commands import report
 from helpers.drawn import dialogue
 from helpers.planted import Planted, planted_run
 from scipy.stats import gaussian_kde
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.floor_transfers import BANDWIDTH_MS, density
-from fdbcore.cli.main import main
 from fdbcore.errors import InputError
 from fdbcore.report.paper.bundle import strips_of
 from fdbcore.report.paper.figures import BOTTOM, TOP
@@ -27,10 +26,6 @@ from fdbcore.report.paper.strip import strip_figure
 from fdbcore.report.paper.tables import latex_text
 
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def report(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["report", *map(str, arguments)], catch_exceptions=False)
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +38,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(folder / "run", folder / "same")
     planted_run(folder / "old", Planted(10, 0.0, 3))
     arguments = ("--by", "system", "--reference", folder / "old", "--strip", "q0000@0:05-0:12.5")
-    result = report(folder / "run", "--baseline", folder / "same", *arguments, "--figures", folder / "figures")
-    assert result.exit_code == 0
+    report(folder / "run", "--baseline", folder / "same", *arguments, "--figures", folder / "figures", code=0)
     return folder
 
 
@@ -171,8 +165,7 @@ def test_a_strip_that_is_none_is_one_line(drawn: Path, text: str, message: str) 
 
 
 def test_figures_alone_need_no_baseline(drawn: Path, tmp_path: Path) -> None:
-    result = report(drawn / "old", "--figures", tmp_path)
-    assert result.stdout.splitlines()[-1] == str(tmp_path / "table.csv")
+    assert report(drawn / "old", "--figures", tmp_path).stdout.splitlines()[-1] == str(tmp_path / "table.csv")
     assert "A after B, same calls" in (tmp_path / "fto.svg").read_text()
     assert not (tmp_path / "differences.md").exists()
     assert report(drawn / "old", "--strip", "call0000@1-2").exit_code == 2

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command, printed
 from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 from helpers.schema import validator
 from helpers.voices import DIALOGUE, RATE_HZ, voices, write
@@ -18,7 +18,6 @@ from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.gates import gate
 from fdbcore.analysis.label_agreement import agreement
 from fdbcore.analysis.statements import score
-from fdbcore.cli.main import main
 from fdbcore.report.schemas import DOCUMENTS, as_text, schema, schema_file
 
 GATES = [
@@ -81,11 +80,10 @@ def test_what_a_replay_of_several_calls_keeps_and_prints_keeps_to_its_schemas(tm
     for name in ("one", "two"):
         write(tmp_path / f"{name}.wav", voices(DIALOGUE))
     (tmp_path / "broken.wav").write_bytes(b"RIFF")
-    arguments = ["replay", tmp_path, "--vad", "energy", "--out", tmp_path / "run", "--json"]
-    printed = json.loads(CliRunner().invoke(main, list(map(str, arguments))).stdout)
-    assert len(printed["sessions"]) == 2
-    assert len(printed["failed"]) == 1
-    check("summary", printed)
+    summary = printed("replay", tmp_path, "--vad", "energy", "--out", tmp_path / "run", code=1)
+    assert len(summary["sessions"]) == 2
+    assert len(summary["failed"]) == 1
+    check("summary", summary)
     check("summary", json.loads((tmp_path / "run" / "summary.json").read_text()))
     check("corpus", json.loads((tmp_path / "run" / "corpus.json").read_text()))
 
@@ -93,10 +91,9 @@ def test_what_a_replay_of_several_calls_keeps_and_prints_keeps_to_its_schemas(tm
 def test_what_a_run_keeps_and_prints_keeps_to_its_schemas(tmp_path: Path) -> None:
     wavfile.write(tmp_path / "one.wav", RATE_HZ, voices(DIALOGUE)[:, 0])
     arguments = ["run", "--clips", f"{tmp_path}?tail_s=3", "--system", "echo", "--clock", "virtual"]
-    result = CliRunner().invoke(main, [*arguments, "--vad", "energy", "--out", str(tmp_path / "run"), "--json"])
-    printed = json.loads(result.stdout)
-    assert [case["outcome"]["kind"] for case in printed["cases"]] == ["done"]
-    check("run_summary", printed)
+    summary = printed(*arguments, "--vad", "energy", "--out", tmp_path / "run")
+    assert [case["outcome"]["kind"] for case in summary["cases"]] == ["done"]
+    check("run_summary", summary)
     check("run_summary", json.loads((tmp_path / "run" / "summary.json").read_text()))
     check("run", json.loads((tmp_path / "run" / "run.json").read_text()))
 
@@ -117,27 +114,16 @@ def test_what_the_doctor_prints_keeps_to_its_schema(tmp_path: Path) -> None:
     write(tmp_path / "one.wav", voices(DIALOGUE))
     (tmp_path / "broken.wav").write_bytes(b"RIFF")
     files = [str(tmp_path / name) for name in ("one.wav", "broken.wav")]
-    checked = CliRunner().invoke(main, ["doctor", *files, "--vad", "energy", "--json"])
+    checked = command("doctor", *files, "--vad", "energy", "--json")
     assert {"verdict" in each for each in json.loads(checked.stdout)["files"].values()} == {True, False}
     check("doctor", json.loads(checked.stdout))
-    probed = json.loads(CliRunner().invoke(main, ["doctor", "echo", "exec:false", "--json"]).stdout)
+    probed = printed("doctor", "echo", "exec:false", code=1)
     assert len(probed["systems"]) == 2
     check("doctor", probed)
     check("selftest", probed["timing"])
 
 
 def test_the_costs_of_a_run_keep_to_their_schema(tmp_path: Path) -> None:
-    arguments = [
-        "run",
-        "--dry-run",
-        "--a",
-        "scripted:caller",
-        "--system",
-        "echo",
-        "--out",
-        str(tmp_path / "run"),
-        "--json",
-    ]
-    costs = json.loads(CliRunner().invoke(main, arguments).stdout)
+    costs = printed("run", "--dry-run", "--a", "scripted:caller", "--system", "echo", "--out", tmp_path / "run")
     assert set(costs["systems"]) == {"echo", "all"}
     check("costs", costs)

@@ -13,14 +13,13 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
 from helpers.acts_document import make_document
+from helpers.commands import done
 from helpers.schema import validator
 from jsonschema import ValidationError
 from msgspec import to_builtins
 from msgspec.structs import replace as changed
 
-from fdbcore.cli.main import main
 from fdbcore.protocols.suite import Suite
 from fdbcore.registry import suite
 from fdbcore.report.scorecard.cases import listed
@@ -115,8 +114,7 @@ def test_the_json_keeps_to_its_schema_and_has_every_figure() -> None:
 def test_the_dialogue_acts_keep_to_it(tmp_path: Path) -> None:
     acts = suite("dialogue-acts")
     VALIDATOR.validate(to_builtins(document(acts.card(make_document(n=5)), acts.name)))
-    command = ["score", "--suite", "dialogue-acts", "--published", "--quiet", "--out", str(tmp_path / "out")]
-    assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+    done("score", "--suite", "dialogue-acts", "--published", "--quiet", "--out", tmp_path / "out")
     written = json.loads((tmp_path / "out" / "scorecard.json").read_text(encoding="utf-8"))
     VALIDATOR.validate(written)
     scores = json.loads((tmp_path / "out" / "scores.json").read_text(encoding="utf-8"))
@@ -287,10 +285,7 @@ def test_a_bar_is_as_long_as_its_parts() -> None:
     drawn = bar(LATE, [BarPart("net", 0.5), BarPart("none", 0.0), BarPart("model", 0.4)], 1.5, marks)
     root = ElementTree.fromstring(drawn)
     parts = {rect.get("class"): float(rect.get("width", "nan")) for rect in root.iter(f"{SVG}rect")}
-    assert parts == {
-        "part p1": pytest.approx(238 / 3, abs=0.01),
-        "part p3": pytest.approx(238 * 0.4 / 1.5, abs=0.01),
-    }
+    assert parts == {"part p1": pytest.approx(238 / 3, abs=0.01), "part p3": pytest.approx(238 * 0.4 / 1.5, abs=0.01)}
     assert root.get("aria-label") == "answer time 0.90: 0.50 net, 0.00 none, 0.40 model"
     assert [path.get("class") for path in root.iter(f"{SVG}path")][1:] == ["mark ceiling", "mark other"]
 

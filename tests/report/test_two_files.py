@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from fakes.browser import opened_page
+from helpers.commands import command, done
 from helpers.corpus import replay
 from helpers.voices import RATE_HZ, voices, write
 
-from fdbcore.cli.main import main
 from fdbcore.recording.files import AUDIO
 
 if TYPE_CHECKING:
@@ -36,8 +35,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write(folder / "calls" / f"{name}-caller.wav", samples[: END_OF_A_S * RATE_HZ, 0])
         write(folder / "calls" / f"{name}-agent.wav", samples[:, 1])
     patterns = ("--pair", "*-caller.wav", "*-agent.wav")
-    made = replay(folder / "calls", *patterns, "--offset-ms", int(OFFSET_S * 1000), out=folder / "run")
-    assert made.exit_code == 0, made.stderr
+    replay(folder / "calls", *patterns, "--offset-ms", int(OFFSET_S * 1000), out=folder / "run", code=0)
     return folder / "run"
 
 
@@ -176,8 +174,7 @@ def test_a_pair_that_no_browser_plays_says_what_can(tmp_path: Path) -> None:
 
 
 def test_pages_without_audio_do_not_tell_the_files(run: Path) -> None:
-    command = ["report", str(run), "--no-audio", "--quiet"]
-    assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+    done("report", run, "--no-audio", "--quiet")
     for page in (run / "index.html", run / "long" / "report.html"):
         assert "calls/long-caller.wav" not in page.read_text()
-    CliRunner().invoke(main, ["report", str(run), "--quiet"], catch_exceptions=False)
+    command("report", run, "--quiet")

@@ -135,14 +135,17 @@ def test_the_widest_interval_of_several_kinds_of_clusters_is_given() -> None:
 
 
 @settings(deadline=None, max_examples=40)
-@given(scored(most_ids=6), st.randoms())
+@given(scored(most_ids=6).map(lambda items: sorted(items, key=lambda item: item.system)), st.randoms())
 def test_the_order_of_items_changes_nothing(items: list[ScoredItem], random: object) -> None:
+    """But for which system comes first, which is the user's choice."""
     other = [*items]
     random.shuffle(other)  # type: ignore[attr-defined]
+    other.sort(key=lambda item: item.system)
 
     def pooled(given: list[ScoredItem]) -> list[str]:
         rows = [*rows_of(given, [SHARE, MEAN], figure=with_sd), *rows_of(given, [MEAN], figure=figure_of_ids)]
-        return sorted(map(repr, rows))
+        compared = [*differences(every_two(given), [SHARE, MEAN]), *gated_differences(every_two(given), [SHARE, MEAN])]
+        return sorted(map(repr, [*rows, *compared, passes_of(given, lambda item: bool(item.values["share"]))]))
 
     for one, another in zip(pooled(items), pooled(other), strict=True):
         assert numbers(one) == pytest.approx(numbers(another), abs=1e-9)

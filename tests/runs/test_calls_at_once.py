@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command
 from msgspec.structs import replace
 
 import fdbcore
-from fdbcore.cli.main import main
 from fdbcore.cli.status import Status, Teller
 from fdbcore.endpoints.webrtc.mirror import murmur
 from fdbcore.errors import SettingsError
@@ -90,9 +89,9 @@ def test_a_log_has_each_probe_as_soon_as_it_is_over(
 
 
 def dry_run(tmp_path: Path, *options: str) -> tuple[int, str]:
-    command = ["run", "--system", "echo", "--clips", str(CLIP), "--max-s", "10", "--trials", "12", "--dry-run"]
+    arguments = ["run", "--system", "echo", "--clips", str(CLIP), "--max-s", "10", "--trials", "12", "--dry-run"]
     options = ("--json", "--out", str(tmp_path / "RUN"), *options)
-    done = CliRunner().invoke(main, [*command, *options], catch_exceptions=False)
+    done = command(*arguments, *options)
     return done.exit_code, done.stdout or done.stderr
 
 

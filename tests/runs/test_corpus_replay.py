@@ -19,13 +19,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from helpers.commands import done
 from helpers.corpus import BUILT, Ran, build, ran, replay
 from helpers.voices import voices, write
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import score
-from fdbcore.cli.main import main
 from fdbcore.endpoints.replay import ReplayEndpoint
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.measures.health.examine import HealthProbe
@@ -188,9 +187,7 @@ def test_one_call_into_a_run_of_several_goes_the_way_of_several(tmp_path: Path) 
     replay(folder, out=run)
     write(folder / "one.wav", voices(BUILT["slow"].drawing, BUILT["slow"].tail_s))
     (folder / "two.wav").unlink()
-    result = replay(folder, out=run)
-    assert result.exit_code == 0, result.output
-    assert "no longer part of the run, kept on disk: 1: two" in result.stderr
+    assert "no longer part of the run, kept on disk: 1: two" in replay(folder, out=run, code=0).stderr
     (row,) = table(run / "calls.csv")
     expected = median(BUILT["slow"].latencies_ms)
     assert float(row["response_latency_ms"]) == pytest.approx(expected, abs=NEAR_MS)
@@ -199,9 +196,7 @@ def test_one_call_into_a_run_of_several_goes_the_way_of_several(tmp_path: Path) 
     assert [call["name"] for call in embedded(run / "index.html")["calls"]] == ["one"]
     log = tmp_path / "log.jsonl"
     log.write_text('{"time": 1.0, "name": "asr"}\n')
-    logged = replay(folder, "--marks", log, out=run)
-    assert logged.exit_code == 0
-    assert "no stage times" in logged.stdout
+    assert "no stage times" in replay(folder, "--marks", log, out=run, code=0).stdout
     with pytest.raises(InputError, match="a run with tables"):
         replay_alone(folder / "one.wav", out=run)
 
@@ -252,16 +247,15 @@ def test_a_name_that_is_no_text_is_a_call_like_any_other(tmp_path: Path) -> None
     build(tmp_path / "calls")
     write(odd, voices(BUILT["quick"].drawing))
     (tmp_path / "t.csv").write_text("file,n\nquick,1\n")
-    result = replay(tmp_path / "calls", "--meta", tmp_path / "t.csv", out=tmp_path / "run")
-    assert result.exit_code == 0
+    replay(tmp_path / "calls", "--meta", tmp_path / "t.csv", out=tmp_path / "run", code=0)
     calls = {call.name: call for call in Run(tmp_path / "run").calls}
     assert calls["latin%E9"].files == (os.path.relpath(odd, tmp_path / "run"),)
     (listed,) = (call for call in embedded(tmp_path / "run" / "index.html")["calls"] if call["name"] == "latin%E9")
     assert listed["audio"] == "../calls/latin%E9.wav"
     assert replay(tmp_path / "calls", out=tmp_path / "run").exit_code == 0
     assert replay(odd, out=tmp_path / "alone").exit_code == 0
-    for command in (["report", str(tmp_path / "run"), "--call", "latin%E9"], ["doctor", "--vad", "energy", str(odd)]):
-        assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+    for arguments in (["report", str(tmp_path / "run"), "--call", "latin%E9"], ["doctor", "--vad", "energy", str(odd)]):
+        done(*arguments)
 
 
 def test_a_recording_of_an_earlier_replay_is_not_taken_for_that_of_one_that_was_killed(tmp_path: Path) -> None:
@@ -311,24 +305,19 @@ def test_files_of_others_are_not_written_over(tmp_path: Path, name: str) -> None
     others.mkdir()
     (others / name).write_text("{}")
     before = contents(others)
-    result = replay(calls, out=others)
-    assert result.exit_code == 2
-    assert f"got a folder whose {name} is not of a run" in result.stderr
+    assert f"got a folder whose {name} is not of a run" in replay(calls, out=others, code=2).stderr
     assert contents(others) == before
 
 
 def test_results_do_not_lie_among_the_calls(tmp_path: Path) -> None:
     calls = build(tmp_path / "calls")
     before = set(calls.iterdir())
-    result = replay(calls, out=calls)
-    assert result.exit_code == 2
-    assert "expected another folder than that of the recordings to replay" in result.stderr
+    assert "expected another folder than that of the recordings to replay" in replay(calls, out=calls, code=2).stderr
     assert set(calls.iterdir()) == before
 
 
 def test_the_table_is_never_one_that_the_run_writes(ran: Ran) -> None:
-    result = replay(ran.calls, "--meta", ran.run / "calls.csv", out=ran.run)
-    assert result.exit_code == 2
+    result = replay(ran.calls, "--meta", ran.run / "calls.csv", out=ran.run, code=2)
     assert "expected a table of yours, got one that the run in" in result.stderr
 
 
@@ -367,10 +356,10 @@ def test_a_kill_loses_only_what_was_being_replayed(tmp_path: Path) -> None:
     assert all(call.quantities for call in known if call.status == DONE)
     assert {call.unscored for call in waiting} == {"not replayed yet"}
     before = replayed(run)
-    done = {path.parents[1].name for path in run.glob(f"*/{QUANTITIES}")} - {max(before, key=before.__getitem__)}
-    assert 3 <= len(done) < 20
+    result = {path.parents[1].name for path in run.glob(f"*/{QUANTITIES}")} - {max(before, key=before.__getitem__)}
+    assert 3 <= len(result) < 20
     assert replay(calls, out=run).exit_code == 0
-    assert all(replayed(run)[name] == before[name] for name in done)
+    assert all(replayed(run)[name] == before[name] for name in result)
     assert [call.status for call in Run(run).calls] == [DONE] * 20
     assert len(table(run / "calls.csv")) == 20
 

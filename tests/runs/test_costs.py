@@ -96,8 +96,7 @@ def test_a_failed_attempt_counts_too(tmp_path: Path) -> None:
 
 
 def test_a_run_without_vendors_says_nothing_of_money(tmp_path: Path) -> None:
-    done = run(tmp_path / "run", "--system", "fake:?speak=20-60")
-    assert "cost" not in done.stdout
+    assert "cost" not in run(tmp_path / "run", "--system", "fake:?speak=20-60").stdout
     assert "cost" not in summary(tmp_path / "run")
 
 
@@ -171,14 +170,8 @@ price = {minutes = 60}
 def test_a_price_that_the_user_states_keeps_a_limit_and_stays_with_the_run(tmp_path: Path) -> None:
     out, prices = tmp_path / "run", tmp_path / "mine.toml"
     prices.write_text(STATED)
-    stated = (
-        "--system",
-        f"s={BILLED.replace('gpt-live-1', 'gpt-nobody-knows')}",
-        "--price",
-        prices,
-        "--max-cost",
-        0.25,
-    )
+    system = f"s={BILLED.replace('gpt-live-1', 'gpt-nobody-knows')}"
+    stated = ("--system", system, "--price", prices, "--max-cost", 0.25)
     done = run(out, *stated, trials=4)
     assert done.exit_code == 1
     assert "0.20 USD spent of --max-cost 0.25, 2 of 4 cases left" in " ".join(done.stderr.split())

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.run_parties import install
+from helpers.commands import command
 from scipy.io import wavfile
 
-from fdbcore.cli.main import main
 from fdbcore.endpoints.webrtc.mirror import Mirrored
 from fdbcore.runs.selftest import drift_ppm, reflect_clicks, timing_selftest, verdict
 
@@ -92,8 +92,8 @@ def test_the_doctor_says_how_to_grant_a_priority_that_was_refused() -> None:
     assert "'USER - rtprio 50' in /etc/security/limits.conf" in told
 
 
-def doctor(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["doctor", *arguments], catch_exceptions=False)
+def doctor(*arguments: str, code: int | None = None) -> Result:
+    return command("doctor", *arguments, code=code)
 
 
 @pytest.mark.slow
@@ -136,16 +136,14 @@ def test_doctor_says_what_it_waits_for_and_names_a_system_once() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     nobody, away = f"webrtc://127.0.0.1:{port}?join_s=0.5", "moshi://127.0.0.1:9"
-    done = doctor(nobody, away)
-    assert done.exit_code == 1
+    done = doctor(nobody, away, code=1)
     assert f"{nobody}: waiting for a peer; side B: join within 0.5 s at http://127.0.0.1:{port}" in done.stderr
     (line,) = [line for line in done.stdout.splitlines() if "moshi" in line]
     assert line.count(away) == 1
 
 
 def test_doctor_refuses_an_unknown_system_in_one_line() -> None:
-    done = doctor("nothing")
-    assert done.exit_code == 2
+    done = doctor("nothing", code=2)
     assert "expected one of" in done.stderr.splitlines()[-1]
 
 

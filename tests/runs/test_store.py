@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command
 from helpers.ray_nodes import RayNodes, ray_nodes
 from helpers.voices import voices, write
 
-from fdbcore.cli.main import main
 from fdbcore.recording.files import META, REPORT
 from fdbcore.recording.run import LOG
 
@@ -120,8 +119,5 @@ def test_calls_come_through_a_store_as_from_this_machine_though_the_command_dies
 def test_a_store_that_cannot_be_used_is_one_line(
     store: str, told: str, files: Any, calls: Path, tmp_path: Path
 ) -> None:
-    arguments = ["replay", str(calls), "--store", store, "--out", str(tmp_path / "run")]
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 2
-    assert told in result.stderr.splitlines()[-1]
+    assert told in command("replay", calls, "--store", store, "--out", tmp_path / "run", code=2).stderr.splitlines()[-1]
     assert not (tmp_path / "run").exists()

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.parties import LoudVad
+from helpers.commands import command
 
 from fdbcore.audio.level import active_level_dbov
-from fdbcore.cli.main import main
 from fdbcore.clock import VirtualClock
 from fdbcore.endpoints.clip import ClipEndpoint
 from fdbcore.errors import AudioError, InputError, PartyError, SettingsError
@@ -343,8 +343,8 @@ def recorded(run_path: Path, clip: Clip, *, system: str = "echo", trial: int = 1
     return Recording(path)
 
 
-def export(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["export", *map(str, arguments), "--format", "fdb1"], catch_exceptions=False)
+def export(*arguments: object, code: int | None = None) -> Result:
+    return command("export", *arguments, "--format", "fdb1", code=code)
 
 
 def files_in(folder: Path) -> list[str]:
@@ -357,8 +357,7 @@ def test_a_run_is_exported_in_the_form_of_v1(benchmark: Path, tmp_path: Path) ->
     for clip in clips_in(benchmark):
         if clip.name in ("pause-1", "talking_to_other-7-clean"):
             recorded(tmp_path / "run", clip)
-    result = export(tmp_path / "run")
-    assert result.exit_code == 0, result.output
+    export(tmp_path / "run", code=0)
     out = tmp_path / "run" / "fdb1"
     assert files_in(out) == [
         "pause/1/input.wav",
@@ -403,8 +402,7 @@ def test_what_has_no_such_form_is_left_out_by_name(benchmark: Path, tmp_path: Pa
     recorded(tmp_path / "run", clips[3], outcome={"kind": "invalid", "side": None, "reason": "9 of 90 ticks missed"})
     other = Clip("other", write_wav(tmp_path / "other.wav", pcm_of(0.1)))
     recorded(tmp_path / "run", other)
-    result = export(tmp_path / "run")
-    assert result.exit_code == 1
+    result = export(tmp_path / "run", code=1)
     assert len(result.stdout.splitlines()) == 1
     assert sorted(line.partition("left out, ")[2].partition(",")[0] for line in result.stderr.splitlines()) == [
         "expected a clip named input.wav or clean_input.wav (Full-Duplex-Bench v1",
@@ -429,21 +427,15 @@ def test_no_group_leads_out_of_the_folder(benchmark: Path, tmp_path: Path) -> No
 def test_what_would_be_wrong_is_not_exported(benchmark: Path, tmp_path: Path) -> None:
     clip = clips_in(benchmark)[1]
     recorded(tmp_path / "run", clip)
-    into_the_data = export(tmp_path / "run", "--out", benchmark)
-    assert into_the_data.exit_code == 1
+    into_the_data = export(tmp_path / "run", "--out", benchmark, code=1)
     assert "expected a folder apart from the clips, got that of" in into_the_data.stderr
     recorded(tmp_path / "twice", clip)
     recorded(tmp_path / "twice", Clip("same", clip.path, clip.group))
-    twice = export(tmp_path / "twice")
-    assert twice.exit_code == 1
-    assert "expected another clip than that of" in twice.stderr
+    assert "expected another clip than that of" in export(tmp_path / "twice", code=1).stderr
     write_wav(clip.path, pcm_of(0.2), 16_000)
-    changed = export(tmp_path / "run")
-    assert changed.exit_code == 1
-    assert "expected the file that was played (SHA-256" in changed.stderr
+    assert "expected the file that was played (SHA-256" in export(tmp_path / "run", code=1).stderr
     clip.path.unlink()
-    gone = export(tmp_path / "run")
-    assert gone.exit_code == 1
+    gone = export(tmp_path / "run", code=1)
     assert gone.stderr.count("\n") == 1
     assert "no such file" in gone.stderr
 

@@ -120,10 +120,7 @@ def test_columns_are_joined_by_file_name(tmp_path: Path) -> None:
         {"language": "fr", "version": "3"},
         {},
     ]
-    assert oddities == {
-        "rows of meta.csv without a file": ["gone.wav"],
-        "files without a row in meta.csv": ["d"],
-    }
+    assert oddities == {"rows of meta.csv without a file": ["gone.wav"], "files without a row in meta.csv": ["d"]}
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from helpers.commands import refused
 from helpers.voices import DIALOGUE, voices, write
 
 from fdbcore.analysis.gate_file import parse
 from fdbcore.analysis.score import quantities
-from fdbcore.cli.main import main
 from fdbcore.endpoints.examiner.brief import read_brief
 from fdbcore.errors import InputError, RecordingError, writes
 from fdbcore.measures.caveats import caveats
@@ -69,9 +68,7 @@ def test_a_text_that_is_no_plain_number_is_refused_by_every_reader(tmp_path: Pat
         with pytest.raises(ValueError, match=r"^[^\n]+$"):
             read(written)
     for options in (["replay", "x.wav", "--jobs", written], ["run", "--clips", "x", "--max-s", written]):
-        result = CliRunner().invoke(main, options)
-        assert result.exit_code == 2
-        assert "Invalid value for" in result.output
+        assert "Invalid value for" in refused(*options)
 
 
 def test_a_comma_is_a_decimal_one_where_it_does_not_part_cells(tmp_path: Path) -> None:

@@ -209,10 +209,7 @@ def test_what_is_no_label_is_named_and_counted(tmp_path: Path) -> None:
     assert odd == {
         "labels of unknown kind 'interuption'; perhaps interruption or interruptions, left out": ["x.csv, line 2"],
         "labels of unknown side 'C' (expected A or B), left out": ["x.csv, line 3"],
-        "labels whose times are not a span, left out": [
-            "x.csv, line 4: 2 s to 1 s",
-            "x.csv, line 5: -1 s to 1 s",
-        ],
+        "labels whose times are not a span, left out": ["x.csv, line 4: 2 s to 1 s", "x.csv, line 5: -1 s to 1 s"],
         "labels whose times are not numbers, left out": ["x.csv, line 6, start_s: 'x'"],
         "labels of kind noise without a length, left out": ["x.csv, line 7"],
         "rows with fewer than 4 fields, left out": ["x.csv, line 8"],

@@ -44,10 +44,7 @@ def test_plain_numbers_and_clock_times_are_what_they_say(times_ms: list[int]) ->
 
 @pytest.mark.parametrize(
     ("cells", "unit_s", "readings"),
-    [
-        (["2,793", "9,200"], 1.0, "2.793 or 2793 s"),
-        (["2.793", "850"], 0.001, "2.793 or 2793 ms"),
-    ],
+    [(["2,793", "9,200"], 1.0, "2.793 or 2793 s"), (["2.793", "850"], 0.001, "2.793 or 2793 ms")],
 )
 def test_what_can_be_read_in_two_ways_is_refused_with_both(cells: list[str], unit_s: float, readings: str) -> None:
     with pytest.raises(SettingsError, match=rf"^a\.csv: .* which may be {readings}: "):

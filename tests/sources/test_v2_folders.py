@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from helpers.commands import command, done
 from helpers.voices import RATE_HZ, voices, write
 
-from fdbcore.cli.main import main
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.calls import NamedInput, PlannedCall, named_calls
 from fdbcore.sources.names import Oddities
@@ -45,22 +44,13 @@ def calls_in(*paths: Path, **named: Any) -> tuple[list[PlannedCall], dict[str, l
     return named_calls(NamedInput(paths, **named), oddities), oddities.found
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
-
-
 def replay(source: Path, out: Path) -> None:
-    result = run("replay", "--quiet", "--vad", "energy", "--jobs", 1, source, "--out", out)
-    assert result.exit_code == 0, result.output
+    done("replay", "--quiet", "--vad", "energy", "--jobs", 1, source, "--out", out)
 
 
 @pytest.mark.parametrize(
     ("name", "place"),
-    [
-        (ORDER, f"Daily/{ORDER}"),
-        (ORDER, f"Daily/ordering/{ORDER}/session_20260101_120000"),
-        ("one", "one"),
-    ],
+    [(ORDER, f"Daily/{ORDER}"), (ORDER, f"Daily/ordering/{ORDER}/session_20260101_120000"), ("one", "one")],
 )
 def test_a_v2_folder_is_a_call_with_the_name_of_its_task(tmp_path: Path, name: str, place: str) -> None:
     folder = v2_folder(tmp_path / "outputs" / place)
@@ -119,8 +109,7 @@ def test_an_export_in_the_form_of_v2_replays_to_the_same_events(tmp_path: Path) 
     v2_folder(tmp_path / "outputs" / "Safety" / PRIVACY, CALLS[PRIVACY])
     write(tmp_path / "outputs" / "other.wav", voices(CALLS[PRIVACY]))
     replay(tmp_path / "outputs", tmp_path / "RUN")
-    result = run("export", tmp_path / "RUN", "--format", "fdb2")
-    assert result.exit_code == 0, result.output
+    result = done("export", tmp_path / "RUN", "--format", "fdb2")
     out = tmp_path / "RUN" / "fdb2"
     folders = [f"Daily/{ORDER}", f"Safety/{PRIVACY}", "other"]
     assert result.output.splitlines() == [str(out / folder / name) for folder in folders for name in ("A.wav", "B.wav")]
@@ -152,9 +141,9 @@ def test_words_of_v2_are_none_of_v1(tmp_path: Path) -> None:
     names = [
         {
             name
-            for name in json.loads(run("replay", "--vad", "energy", "--json", folder, "--out", tmp_path / "J").output)[
-                "measures"
-            ]
+            for name in json.loads(
+                command("replay", "--vad", "energy", "--json", folder, "--out", tmp_path / "J").output
+            )["measures"]
         }
         for folder in (v1, v2)
     ]
@@ -169,8 +158,7 @@ def test_an_export_never_writes_over_what_was_replayed(tmp_path: Path, several: 
         v2_folder(tmp_path / "outputs" / "Safety" / PRIVACY)
     before = (folder / "A.wav").read_bytes()
     replay(tmp_path / "outputs", tmp_path / "RUN")
-    result = run("export", tmp_path / "RUN", "--format", "fdb2", "--out", tmp_path / "outputs")
-    assert result.exit_code == 1
+    result = command("export", tmp_path / "RUN", "--format", "fdb2", "--out", tmp_path / "outputs", code=1)
     assert "expected a folder apart from the calls" in result.output
     assert (folder / "A.wav").read_bytes() == before
 
@@ -194,8 +182,7 @@ def test_a_staged_run_is_exported_by_pacing_and_task(tmp_path: Path) -> None:
         meta["parties"]["A"] = {"kind": "examiner", "brief": brief, "pacing": {"name": pacing}}
         (tmp_path / "RUN" / pacing / "meta.json").write_text(json.dumps(meta))
         (tmp_path / "RUN" / pacing / "derived" / "quantities.json").unlink()  # made from the file as it was
-    result = run("export", tmp_path / "RUN", "--format", "fdb2", "--out", tmp_path / "OUT")
-    assert result.exit_code == 0, result.output
+    done("export", tmp_path / "RUN", "--format", "fdb2", "--out", tmp_path / "OUT")
     assert sorted(str(path.parent.relative_to(tmp_path / "OUT")) for path in (tmp_path / "OUT").rglob("A.wav")) == [
         "fast/Daily/daily.ordering.01",
         "slow/Daily/daily.ordering.01",
@@ -216,10 +203,4 @@ def test_calls_with_words_are_replayed_anew_only_if_something_changed(tmp_path: 
         made.append((tmp_path / "RUN" / ORDER / "derived" / "turns.json").stat().st_mtime_ns)
         words = Recording(tmp_path / "RUN" / ORDER).spoken("B")
         assert words == (None if change == "" else [(change or "Sure", 2.5, 2.9)])
-    assert [later != earlier for earlier, later in itertools.pairwise(made)] == [
-        False,
-        True,
-        False,
-        True,
-        False,
-    ]
+    assert [later != earlier for earlier, later in itertools.pairwise(made)] == [False, True, False, True, False]

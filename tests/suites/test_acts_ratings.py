@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.act_sets import document
-from helpers.commands import command
+from helpers.commands import command, done, printed, refused
 from jsonschema import Draft202012Validator
 from scipy import stats as scipy_stats
 from suites.test_act_document import of_calls
@@ -28,8 +28,7 @@ COLUMNS = ("id", "system", "rater", "rating")
 def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The scores of the shipped replies."""
     out = tmp_path_factory.mktemp("scored") / "S"
-    done = command("score", "--suite", "dialogue-acts", "--out", out)
-    assert done.exit_code == 0, done.output
+    done("score", "--suite", "dialogue-acts", "--out", out)
     return out
 
 
@@ -85,9 +84,7 @@ def resampled_limits(
 def test_measures_stand_beside_people_as_an_independent_script_has_it(scores: Path, tmp_path: Path) -> None:
     ann = rated(scores, tmp_path / "ann.csv", "ann", 1, replies=40)
     ben = rated(scores, tmp_path / "ben.csv", "ben", 2, replies=40, share=0.7)
-    done = command("agree", tmp_path / "ann.csv", tmp_path / "ben.csv", scores, "--json")
-    assert done.exit_code == 0, done.output
-    content = json.loads(done.stdout)
+    content = printed("agree", tmp_path / "ann.csv", tmp_path / "ben.csv", scores)
     Draft202012Validator(schema("dialogue_acts/acts_ratings")).validate(content)
     mean = {reply: fmean(of[reply] for of in (ann, ben) if reply in of) for reply in ann | ben}
     items = {(item["id"], item["system"]): item["scores"] for item in items_of(scores)}
@@ -109,7 +106,7 @@ def test_measures_stand_beside_people_as_an_independent_script_has_it(scores: Pa
 
 def test_intervals_resample_records(scores: Path, tmp_path: Path) -> None:
     ann = rated(scores, tmp_path / "ann.csv", "ann", 1)
-    content = json.loads(command("agree", tmp_path / "ann.csv", scores, "--json").stdout)
+    content = printed("agree", tmp_path / "ann.csv", scores)
     of_record: dict[str, list[tuple[float, float]]] = {}
     for item in items_of(scores):
         of_record.setdefault(item["id"], []).append((item["scores"]["wed"], ann[item["id"], item["system"]]))
@@ -138,9 +135,7 @@ def of_turns(path: Path) -> tuple[dict[str, Any], Path]:
 
 def test_of_turns_intervals_resample_recorded_users(tmp_path: Path) -> None:
     content, path = of_turns(tmp_path)
-    done = command("agree", path, tmp_path / "scores.json", "--json")
-    assert done.exit_code == 0, done.output
-    compared = json.loads(done.stdout)
+    compared = printed("agree", path, tmp_path / "scores.json")
     Draft202012Validator(schema("dialogue_acts/acts_ratings")).validate(compared)
     ratings = {
         (id, system): float(rating)
@@ -172,9 +167,8 @@ def test_older_scores_of_turns_are_refused(tmp_path: Path) -> None:
     for item in content["items"]:
         del item["recorded_user"]
     (tmp_path / "scores.json").write_text(json.dumps(content), encoding="utf-8")
-    done = command("agree", path, tmp_path / "scores.json")
-    assert done.exit_code == 2
-    assert "expected the recorded user of each turn, got none: score the turns again" in " ".join(done.output.split())
+    result = command("agree", path, tmp_path / "scores.json", code=2)
+    assert "expected the recorded user of each turn, got none: score the turns again" in " ".join(result.output.split())
 
 
 def test_the_screen_says_which_sign_is_good(scores: Path, tmp_path: Path) -> None:
@@ -197,9 +191,7 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_compared(scores: Path, tmp
         ("timer-05", "nobody", "ann", 2),
         ("timer-05", "", "ann", 2),
     ]
-    done = command("agree", table(tmp_path / "ann.csv", rows), scores, "--json")
-    assert done.exit_code == 1
-    content = json.loads(done.stdout)
+    content = printed("agree", table(tmp_path / "ann.csv", rows), scores, code=1)
     assert [problem["reason"] for problem in content["problems"]] == [
         "rating: expected a number, got 'nan'",
         "rating: expected a number, got '1_000'",
@@ -218,7 +210,7 @@ def test_a_reply_of_two_sets_needs_the_set(scores: Path, tmp_path: Path) -> None
     ids = [item["id"] for item in items_of(scores) if item["system"] == "good"][:9]
     rows = [(id, "good", "ann", place % 5, "other") for place, id in enumerate(ids)]
     path = table(tmp_path / "ann.csv", [*rows, (ids[0], "good", "ben", 1, "")], (*COLUMNS, "set"))
-    content = json.loads(command("agree", path, both, "--json").stdout)
+    content = printed("agree", path, both, code=1)
     assert {one["set"] for one in content["comparisons"]} == {"other"}
     (problem,) = content["problems"]
     assert problem["reason"] == f"expected a set, one of other, smoke, which all have {ids[0]}; got none"
@@ -235,6 +227,4 @@ def test_a_reply_of_two_sets_needs_the_set(scores: Path, tmp_path: Path) -> None
 def test_bad_input_gets_one_line(
     scores: Path, tmp_path: Path, rows: Sequence[Sequence[object]], with_scores: bool, told: str
 ) -> None:
-    done = command("agree", table(tmp_path / "ann.csv", rows), *([scores] if with_scores else []))
-    assert done.exit_code == 2
-    assert told in " ".join(done.output.split())
+    assert told in refused("agree", table(tmp_path / "ann.csv", rows), *([scores] if with_scores else []))

@@ -6,8 +6,7 @@ import csv
 import json
 import random
 import statistics
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,8 @@ from fakes.model_server import NEEDS_GEMINI, NEEDS_OPENAI, Asked
 from fakes.writers import record, words
 from helpers.commands import command, done
 from helpers.talker import TALKER
+
+from fdbcore import align_acts
 
 pytestmark = [NEEDS_OPENAI, NEEDS_GEMINI]
 
@@ -43,36 +44,6 @@ def answer(vendor: str, asked: Asked) -> str:
         reply = asked.user.rpartition("返答: ")[2].strip()
         return json.dumps({"steps": [{"act": a, "importance": w, "rationale": "理由。"} for a, w in drawn(reply)]})
     return json.dumps(record(words(asked.seed), drawn(f"{vendor}{asked.seed}"), f"{vendor}の返事{asked.seed}です。"))
-
-
-def wed(reference: Sequence[tuple[str, float]], reply: Sequence[tuple[str, float]]) -> tuple[float, ...]:
-    """The least cost with its parts: total, deletion, insertion, substitution."""
-
-    @cache
-    def least(i: int, j: int) -> tuple[float, float, float, float]:
-        ways = []
-        if i and j:
-            (asked, r), (given, p) = reference[i - 1], reply[j - 1]
-            cost = 0.0 if asked == given else (r + p) / 2
-            before = least(i - 1, j - 1)
-            ways.append((before[0] + cost, before[1], before[2], before[3] + cost))
-        if j:
-            before, p = least(i, j - 1), reply[j - 1][1]
-            ways.append((before[0] + p, before[1] + p, before[2], before[3]))
-        if i:
-            before, r = least(i - 1, j), reference[i - 1][1]
-            ways.append((before[0] + r, before[1], before[2] + r, before[3]))
-        return min(ways, key=lambda way: round(way[0], 9)) if ways else (0.0, 0.0, 0.0, 0.0)
-
-    return least(len(reference), len(reply))
-
-
-def wlcs(reference: Sequence[tuple[str, float]], reply: Sequence[tuple[str, float]]) -> float:
-    if not reference or not reply:
-        return 0.0
-    (asked, _), (given, weight) = reference[0], reply[0]
-    kept = weight + wlcs(reference[1:], reply[1:]) if asked == given else 0.0
-    return max(kept, wlcs(reference[1:], reply), wlcs(reference, reply[1:]))
 
 
 @pytest.fixture(scope="module")
@@ -110,9 +81,9 @@ def items(folder: Path) -> list[dict[str, Any]]:
                 steps = references[line["id"]]["output_dialogue_acts"]["steps"]
                 asked = tuple((step["act"], step["importance"]) for step in steps)
                 given = tuple(drawn(line["text"]))
-                costs = dict(zip(("wed", "deletion", "insertion", "substitution"), wed(asked, given), strict=True))
-                costs["wlcs"] = wlcs(asked, given)
-                found.append({"set": name, "system": line["system"], "text": line["text"], **costs})
+                aligned = align_acts(asked, given)
+                costs = {each: getattr(aligned, each) for each in ("wed", "deletion", "insertion", "substitution")}
+                found.append({**line, "set": name, **costs, "wlcs": aligned.weighted_lcs})
     return found
 
 
@@ -173,12 +144,10 @@ def test_each_set_has_cases_of_its_own_and_ids_with_its_name(experiment: Path) -
 def test_whoever_made_a_set_annotates_its_replies_unless_another_is_named(
     experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = command("score", "--suite", "dialogue-acts", experiment / "run-gem", "--out", tmp_path / "out")
-    assert result.exit_code == 2
+    result = command("score", "--suite", "dialogue-acts", experiment / "run-gem", "--out", tmp_path / "out", code=2)
     assert "gem: expected its annotator, as it was made at http://127.0.0.1" in result.stderr
     arguments = ["--annotator", "other=openai:x", "--out", tmp_path / "out"]
-    result = command("score", "--suite", "dialogue-acts", experiment / "run-gem", *arguments)
-    assert result.exit_code == 2
+    result = command("score", "--suite", "dialogue-acts", experiment / "run-gem", *arguments, code=2)
     assert "expected one of the sets gem" in result.stderr
     made = json.loads((experiment / "gem" / "generate.json").read_text(encoding="utf-8"))["settings"]
     monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", made["server"])

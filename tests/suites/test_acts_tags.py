@@ -11,7 +11,7 @@ import pytest
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked
 from fakes.writers import record
-from helpers.commands import command
+from helpers.commands import command, done, printed
 from helpers.schema import as_published
 
 from fdbcore import align_acts
@@ -158,8 +158,7 @@ def test_annotators_are_compared_on_their_own_acts(own_set: Path) -> None:
     other = json.loads((own_set / "replies.jsonl").read_text(encoding="utf-8"))
     other["output_dialogue_acts"] = acts(("Ask", 1.0))
     (own_set / "second.jsonl").write_text(json.dumps(other), encoding="utf-8")
-    result = command("agree", own_set / "replies.jsonl", own_set / "second.jsonl", "--suite", "dialogue-acts", "--json")
-    content = json.loads(result.stdout)
+    content = printed("agree", own_set / "replies.jsonl", own_set / "second.jsonl", "--suite", "dialogue-acts")
     assert content["acts"] == ["Ask", "Tell", "none"]
     assert content["confusion"] == [[1, 0, 0], [0, 0, 1], [0, 0, 0]]
 
@@ -180,10 +179,7 @@ def test_a_set_of_other_acts_is_generated_kept_and_annotated_with_them(
     monkeypatch.setenv("OPENAI_API_KEY", FakeOpenAI.KEY)
     with FakeOpenAI(answer) as server:
         model = server.address_of("openai:m")
-        made = command(
-            "dataset", "generate", "--model", model, "-n", 1, "--prompts", ISO, "--out", tmp_path / "s", "--quiet"
-        )
-        assert made.exit_code == 0, made.output
+        done("dataset", "generate", "--model", model, "-n", 1, "--prompts", ISO, "--out", tmp_path / "s", "--quiet")
         (line,) = (tmp_path / "s" / "records.jsonl").read_text(encoding="utf-8").splitlines()
         reply = {"id": json.loads(line)["id"], "system": "a", "text": "はい。"}
         (tmp_path / "replies.jsonl").write_text(json.dumps(reply), encoding="utf-8")

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.fake_chat import KEY, FakeChat
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked
+from helpers.commands import command
 from helpers.corpus import replay
 from helpers.faulty_audio import sample
 from helpers.schema import as_published
 from helpers.voices import write
 
-from fdbcore.cli.main import main
 from fdbcore.protocols import Transcriber
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
 from fdbcore.suites.dialogue_acts.turns.spoken import HeardTally, hearing_took
@@ -57,9 +57,8 @@ def servers(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[FakeChat, FakeOpe
         yield ear, annotator
 
 
-def score(*arguments: object, out: Path) -> Result:
-    command = ["score", "--suite", "dialogue-acts", "--turns", *map(str, arguments), "--out", str(out)]
-    return CliRunner().invoke(main, command, catch_exceptions=False)
+def score(*arguments: object, out: Path, code: int | None = None) -> Result:
+    return command("score", "--suite", "dialogue-acts", "--turns", *arguments, "--out", out, code=code)
 
 
 def helpers(ear: FakeChat, annotator: FakeOpenAI) -> list[str]:
@@ -100,8 +99,7 @@ def percents(row: Mapping[str, Any]) -> dict[str, float]:
 def test_a_japanese_call_goes_from_its_file_to_acts(servers: tuple[FakeChat, FakeOpenAI], tmp_path: Path) -> None:
     ear, annotator = servers
     out = tmp_path / "scores"
-    result = score(SAMPLE, *helpers(*servers), out=out)
-    assert result.exit_code == 0, result.output
+    result = score(SAMPLE, *helpers(*servers), out=out, code=0)
     content = document(out)
     (call,) = content["turns"]["calls"]
     turns = call["turns"]
@@ -139,8 +137,7 @@ def test_a_japanese_call_goes_from_its_file_to_acts(servers: tuple[FakeChat, Fak
     assert all(turn["text"] in page for turn in turns)
     assert "Its interval is in table.csv and scores.json: it resamples calls" in page
     assert "Shares of acts are not compared between systems: only with good replies (--references) are they." in page
-    again = score(SAMPLE, *helpers(*servers), out=out)
-    assert again.exit_code == 0
+    score(SAMPLE, *helpers(*servers), out=out, code=0)
     assert (len(ear.wavs), len(annotator.asked)) == (len(turns), len(turns)), "nothing is asked twice"
 
 
@@ -181,8 +178,7 @@ def test_turns_are_scored_against_good_replies_by_turn(servers: tuple[FakeChat, 
 
 
 def test_without_words_or_annotators_the_turns_are_named_and_not_counted(tmp_path: Path) -> None:
-    result = score(SAMPLE, out=tmp_path / "out")
-    assert result.exit_code == 1
+    score(SAMPLE, out=tmp_path / "out", code=1)
     content = document(tmp_path / "out")
     assert content["turns"]["shares"] == content["turns"]["follows"] == content["turns"]["quarters"] == []
     reasons = [problem["reason"] for problem in content["problems"]]
@@ -214,8 +210,7 @@ def test_inputs_of_one_name_are_told_apart(servers: tuple[FakeChat, FakeOpenAI],
     assert [round(call["length_s"]) for call in calls] == [25, 41], "each keeps its own replay"
     for call in calls:
         assert_own_acts(call)
-    again = score(one, one / ".." / one.name, *helpers(*servers), out=tmp_path / "again")
-    assert again.exit_code == 0
+    again = score(one, one / ".." / one.name, *helpers(*servers), out=tmp_path / "again", code=0)
     assert f"{one / '..' / one.name}: named twice, counted once" in again.stderr
     assert len(document(tmp_path / "again")["turns"]["calls"]) == 1
 
@@ -229,8 +224,7 @@ def test_runs_of_one_system_are_told_apart(servers: tuple[FakeChat, FakeOpenAI],
         assert replay(folder, "--meta", table, out=run).exit_code == 0
     good = tmp_path / "good.csv"
     good.write_text("call,turn,text,acts\ncall,1,ok,Answer 1\n")
-    result = score(*runs, *helpers(*servers), "--references", good, out=tmp_path / "out")
-    assert result.exit_code == 0, result.output
+    score(*runs, *helpers(*servers), "--references", good, out=tmp_path / "out", code=0)
     content = document(tmp_path / "out")
     systems = [call["system"] for call in content["turns"]["calls"]]
     assert systems == ["x (run-1)", "x (run-2)"] == [row["system"] for row in content["timing"]]
@@ -264,8 +258,7 @@ def test_a_side_that_says_nothing_has_no_turns(servers: tuple[FakeChat, FakeOpen
     alone = sample().copy()[: 20 * 48_000]
     alone[:, 1] = 0
     write(tmp_path / "calls" / "call.wav", alone, rate_hz=48_000)
-    result = score(tmp_path / "calls", *helpers(*servers), out=tmp_path / "out")
-    assert result.exit_code == 0, result.output
+    score(tmp_path / "calls", *helpers(*servers), out=tmp_path / "out", code=0)
     (call,) = document(tmp_path / "out")["turns"]["calls"]
     assert {turn["side"] for turn in call["turns"]} == {"A"}
 

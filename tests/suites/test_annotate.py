@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from fakes.fake_gemini import FakeGemini
 from fakes.model_server import NEEDS_GEMINI, Answer, Asked, Broken, Fails, Refuses, Says
 from fakes.writers import label, record, steps
+from helpers.commands import command, printed
 
 from fdbcore import registry
-from fdbcore.cli.main import main
 from fdbcore.errors import PartyError, RecordingError
 from fdbcore.suites.dialogue_acts.models.annotate import Labelling, annotate, references
 from fdbcore.suites.dialogue_acts.models.asking import MOST_ASKED
@@ -253,9 +252,9 @@ def test_words_that_a_reply_does_not_have_are_marked_and_older_annotations_have_
     Path("records.jsonl").write_text(jsonl(RECORDS[:2]), encoding="utf-8")
     Path("replies.jsonl").write_text(jsonl(replies), encoding="utf-8")
     with FakeGemini(answer) as server:
-        command = ["score", "--suite", "dialogue-acts", "replies.jsonl", "--references", "records.jsonl"]
+        arguments = ["score", "--suite", "dialogue-acts", "replies.jsonl", "--references", "records.jsonl"]
         annotator = server.address_of("gemini:labeller")
-        result = CliRunner().invoke(main, [*command, "--annotator", annotator, "--out", "OUT", "--json"])
+        result = command(*arguments, "--annotator", annotator, "--out", "OUT", "--json")
     assert result.exit_code == 0, result.output
     content = json.loads(result.stdout)
     new, before = (
@@ -283,11 +282,11 @@ def test_a_reply_whose_annotation_failed_is_left_out_once_with_the_reason(
     monkeypatch.chdir(tmp_path)
     Path("records.jsonl").write_text(jsonl(RECORDS[:2]), encoding="utf-8")
     Path("replies.jsonl").write_text(jsonl(RESPONSES[:2]), encoding="utf-8")
-    command = ["score", "--suite", "dialogue-acts", "replies.jsonl", "--references", "records.jsonl", "--out", "OUT"]
+    arguments = ["score", "--suite", "dialogue-acts", "replies.jsonl", "--references", "records.jsonl", "--out", "OUT"]
     is_broken = True
     with FakeGemini(lambda asked: "{" if is_broken else label(asked)) as server:
-        command += ["--annotator", server.address_of("gemini:labeller")]
-        problems = json.loads(CliRunner().invoke(main, [*command, "--json"]).stdout)["problems"]
+        arguments += ["--annotator", server.address_of("gemini:labeller")]
+        problems = printed(*arguments, code=1)["problems"]
         assert [problem["where"].split(",")[:2] for problem in problems] == [
             ["timer-1", " system"],
             ["timer-2", " system"],
@@ -296,6 +295,6 @@ def test_a_reply_whose_annotation_failed_is_left_out_once_with_the_reason(
         ]
         assert all("expected one JSON value" in problem["reason"] for problem in problems)
         is_broken = False
-        again = CliRunner().invoke(main, command)
+        again = command(*arguments)
     assert "4 texts asked about again: the kept answers cannot be used" in again.output
     assert "left out" not in again.output

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
-from helpers.exec_scripts import script
+from click.testing import Result
+from helpers.commands import command, done, printed, refused
+from helpers.exec_scripts import answering
 from jsonschema import Draft202012Validator
 from scipy.io import wavfile
 
 from fdbcore.analysis.score import _sealed
-from fdbcore.cli.main import main
 from fdbcore.recording.labels import given_labels
 from fdbcore.registry import suite
 from fdbcore.report.scorecard.cases import orders
@@ -31,30 +31,13 @@ ENDS_S = (1.5, 1.6, 1.7, 1.8)
 TABLE = "file,side,kind,start_s,accent,speaker\n" + "".join(
     f"c{n}.wav,A,turn_end,{end_s},{'north' if n % 2 else 'south'},s{n}\n" for n, end_s in enumerate(ENDS_S)
 )
-ANSWERS = """
-import array
-loud_before, quiet, until, n = False, 0, 0, 0
-while True:
-    heard = array.array("h", read())
-    quiet = 0 if max(map(abs, heard)) > 3000 else quiet + 1
-    loud_before = loud_before or quiet == 0
-    if loud_before and quiet == WAIT:
-        loud_before, until = False, n + 40
-    talks = n < until
-    write(array.array("h", ([12000] * 48 + [-12000] * 48) * 5 if talks else [0] * 480).tobytes())
-    n += 1
-"""
 
 
-def fdbcore(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
-
-
-def run(folder: Path, *arguments: object, data: str = "mine?tail_s=3") -> Result:
-    systems = [f"{name}={script(ANSWERS.replace('WAIT', wait))}" for name, wait in (("fast", "20"), ("slow", "60"))]
+def run(folder: Path, *arguments: object, data: str = "mine?tail_s=3", code: int | None = None) -> Result:
+    systems = [f"{name}={answering(wait)}" for name, wait in (("fast", 20), ("slow", 60))]
     asked = [word for system in systems for word in ("--system", system)]
     common = ("--vad", "energy", "--clock", "virtual", "--seed", 1, "--out", folder / "RUN")
-    return fdbcore("run", "--suite", "clips", "--data", folder / data, *asked, *common, *arguments)
+    return command("run", "--suite", "clips", "--data", folder / data, *asked, *common, *arguments, code=code)
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pcm = np.concatenate((np.zeros(SAMPLE_RATE_HZ // 2, np.int16), tone))
         wavfile.write(path / "mine" / f"c{number}.wav", SAMPLE_RATE_HZ, pcm)
     (path / "labels.csv").write_text(f"{TABLE}gone.wav,A,turn_end,1,west,s9\n")
-    result = run(path, "--labels", path / "labels.csv")
-    assert result.exit_code == 0, result.output
+    result = run(path, "--labels", path / "labels.csv", code=0)
     assert "without a call here, left out with their labels: gone.wav (1)" in result.stderr
     return path
 
@@ -129,16 +111,14 @@ def test_the_order_of_the_cases_moves_no_interval(folder: Path, tmp_path: Path) 
             del kept["sealed"]
             of_scores = path.with_name("scores.json").read_bytes()
             path.write_bytes(_sealed(f"{json.dumps(kept)}\n".encode(), of_scores))
-        scored = fdbcore("score", "--suite", "clips", run, "--out", run.parent / "S", "--quiet")
-        assert scored.exit_code == 0, scored.output
+        done("score", "--suite", "clips", run, "--out", run.parent / "S", "--quiet")
     one, other = (json.loads((tmp_path / number / "S" / "scores.json").read_text()) for number in "13")
     assert one["groups"][0]["measures"]["overlap_s_per_min"]["ci95"]
     assert all(one[name] == other[name] for name in ("groups", "rows", "differences"))
 
 
 def test_labels_of_clips_are_compared_with_what_each_call_found(folder: Path) -> None:
-    found = fdbcore("agree", folder / "labels.csv", folder / "RUN", "--json")
-    compared = json.loads(found.stdout)
+    compared = printed("agree", folder / "labels.csv", folder / "RUN", code=1)
     assert sorted(compared["calls"]) == sorted(
         f"c{n}-{system}" for n in range(CLIPS_MADE) for system in ("fast", "slow")
     )
@@ -149,7 +129,7 @@ def test_labels_of_clips_are_compared_with_what_each_call_found(folder: Path) ->
 
 
 def test_rates_say_of_what_they_are_a_minute(folder: Path, tmp_path: Path) -> None:
-    scored = fdbcore("score", "--suite", "clips", folder / "RUN", "--out", tmp_path / "S")
+    scored = command("score", "--suite", "clips", folder / "RUN", "--out", tmp_path / "S")
     page = (tmp_path / "S" / "calls" / "c0-fast.html").read_text().replace("&#39;", "'")
     for text in (scored.stdout, (tmp_path / "S" / "table.md").read_text(), page):
         shown = " ".join(text.split())
@@ -180,9 +160,8 @@ def test_a_run_that_is_named_again_counts_once(folder: Path, tmp_path: Path) -> 
     again = (folder / "RUN", folder / "mine" / ".." / "RUN", tmp_path / "link")
     for suite_options in (("--suite", "clips"), ()):
         out = tmp_path / "-".join(("S", *suite_options))
-        done = fdbcore("score", *suite_options, folder / "RUN", *again, "--out", out, "--quiet")
-        assert done.exit_code == 0, done.output
-        assert done.stderr.splitlines() == [f"fdbcore score: {path}: named twice, counted once" for path in again]
+        result = done("score", *suite_options, folder / "RUN", *again, "--out", out, "--quiet")
+        assert result.stderr.splitlines() == [f"fdbcore score: {path}: named twice, counted once" for path in again]
         if suite_options:
             assert json.loads((out / "scores.json").read_text()) == document(folder)
 
@@ -193,21 +172,19 @@ def test_a_run_goes_on_by_another_spelling_of_its_paths(
     for name in ("mine", "labels.csv"):
         (tmp_path / name).symlink_to(folder / name)
     monkeypatch.chdir(tmp_path)
-    told = run(folder, "--labels", "mine/../labels.csv", "--no-score", data=f"{folder}/mine/../mine?tail_s=3")
-    assert told.exit_code == 0, told.output
-    again = run(folder, "--labels", "labels.csv", "--no-score", data=f"{tmp_path}/mine?tail_s=3")
-    assert again.exit_code == 0, again.output
+    run(folder, "--labels", "mine/../labels.csv", "--no-score", data=f"{folder}/mine/../mine?tail_s=3", code=0)
+    run(folder, "--labels", "labels.csv", "--no-score", data=f"{tmp_path}/mine?tail_s=3", code=0)
 
 
 def test_what_is_missing_of_a_call_stands_on_the_scorecard(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder / "mine", tmp_path / "mine")
     cut = tmp_path / "mine" / "c1.wav"
     cut.write_bytes(cut.read_bytes()[:-20_000])
-    done = run(tmp_path, "--labels", folder / "labels.csv")
+    result = run(tmp_path, "--labels", folder / "labels.csv")
     found = document(tmp_path)
     assert [each["where"] for each in found["gaps"]] == ["c1-fast", "c1-slow"]
     assert "c1.wav: cut off: 20000 bytes fewer than its header states" in found["gaps"][0]["reason"]
-    assert "scored in part: 2" in done.stdout
+    assert "scored in part: 2" in result.stdout
     assert "c1.wav: cut off" in (tmp_path / "RUN-scores" / "report.html").read_text()
 
 
@@ -219,8 +196,7 @@ def test_names_of_any_length_are_played(folder: Path, tmp_path: Path) -> None:
         shutil.copy(folder / "mine" / "c0.wav", tmp_path / "mine" / f"{name}.wav")
     table = "file,side,kind,start_s\n" + "".join(f"{name}.wav,A,turn_end,1.5\n" for name in names)
     (tmp_path / "labels.csv").write_text(table)
-    done = run(tmp_path, "--labels", tmp_path / "labels.csv")
-    assert done.exit_code == 0, done.output
+    run(tmp_path, "--labels", tmp_path / "labels.csv", code=0)
     items = document(tmp_path)["items"]
     assert len({item["clip"] for item in items}) == 2
     assert len({item["call"] for item in items}) == 4
@@ -233,7 +209,7 @@ def test_gates_decide_on_slices_of_the_run(folder: Path) -> None:
         'gates = [{ check = "answered_per_labelled_turn_end >= 0.1", where = { accent = "north", system = "slow" } },\n'
         '  { check = "response_latency_ms <= 300", where = { accent = "north", system = "slow" } }]'
     )
-    result = fdbcore("report", folder / "RUN", "--gate", gates)
+    result = command("report", folder / "RUN", "--gate", gates)
     assert result.exit_code in (1, 3)
     assert "response_latency_ms <= 300 where accent = north, system = slow" in result.stdout.replace("\n", " ")
 
@@ -246,8 +222,7 @@ def test_another_run_is_told_by_the_labels_and_columns_that_differ(folder: Path,
             case["labels"]["labels"][0] |= {"start_s": 1.4, "end_s": 1.4}
             case["columns"]["accent"] = "west"
     (there / "run.json").write_text(json.dumps(planned))
-    result = run(folder, "--labels", folder / "labels.csv", "--out", there)
-    assert result.exit_code == 2
+    result = run(folder, "--labels", folder / "labels.csv", "--out", there, code=2)
     told = " ".join(result.output.split())
     for what in ("start_s: 1.4 there, 1.6 here", "end_s: 1.4 there, 1.6 here"):
         assert f"c1-fast labels labels 1 {what}" in told
@@ -256,12 +231,11 @@ def test_another_run_is_told_by_the_labels_and_columns_that_differ(folder: Path,
 
 def test_scored_runs_may_be_several_and_must_be_of_this_suite(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "S"
-    assert fdbcore("score", "--suite", "clips", folder / "RUN", "--out", out, "--quiet").exit_code == 0
+    done("score", "--suite", "clips", folder / "RUN", "--out", out, "--quiet")
     assert json.loads((out / "scores.json").read_text()) == document(folder)
-    other = fdbcore("score", "--suite", "clips", folder / "mine", "--out", tmp_path / "T")
-    assert other.exit_code == 2
+    other = command("score", "--suite", "clips", folder / "mine", "--out", tmp_path / "T", code=2)
     assert "expected a run of --suite clips, got something else" in other.stderr
-    assert "expected RUNs, got none" in fdbcore("score", "--suite", "clips", "--out", tmp_path / "T").stderr
+    assert "expected RUNs, got none" in command("score", "--suite", "clips", "--out", tmp_path / "T").stderr
 
 
 @pytest.mark.parametrize(
@@ -284,26 +258,21 @@ def test_scored_runs_may_be_several_and_must_be_of_this_suite(folder: Path, tmp_
 )
 def test_a_wrong_table_is_one_line(folder: Path, tmp_path: Path, table: str, says: str) -> None:
     (tmp_path / "labels.csv").write_text(table)
-    command = ("run", "--suite", "clips", "--data", folder / "mine", "--system", "echo", "--out", tmp_path / "R")
-    result = fdbcore(*command, "--labels", tmp_path / "labels.csv")
-    assert result.exit_code == 2
-    assert says in " ".join(result.output.split())
+    arguments = ("run", "--suite", "clips", "--data", folder / "mine", "--system", "echo", "--out", tmp_path / "R")
+    assert says in refused(*arguments, "--labels", tmp_path / "labels.csv")
 
 
 def test_a_table_without_a_row_says_so(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "none.csv").write_text("file,side,kind,start_s\n")
-    done = run(folder, "--labels", tmp_path / "none.csv", "--dry-run", "--out", tmp_path / "run")
-    assert done.exit_code == 0, done.output
-    assert "expected rows, found none in: none.csv" in " ".join(done.stderr.split())
+    result = run(folder, "--labels", tmp_path / "none.csv", "--dry-run", "--out", tmp_path / "run", code=0)
+    assert "expected rows, found none in: none.csv" in " ".join(result.stderr.split())
 
 
 def test_a_table_of_clips_alone_makes_slices_and_labels_need_data(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("file;accent\nc0;north\nc1;south\nc7;west\n")
-    command = ("run", "--suite", "clips", "--system", "echo", "--dry-run", "--labels", tmp_path / "t.csv")
-    result = fdbcore(*command, "--data", folder / "mine")
-    assert result.exit_code == 0, result.output
-    assert f"{tmp_path / 't.csv'}: rows that fit no clip: c7" in result.stderr
-    assert "--labels needs --data" in fdbcore(*command).output
+    arguments = ("run", "--suite", "clips", "--system", "echo", "--dry-run", "--labels", tmp_path / "t.csv")
+    assert f"{tmp_path / 't.csv'}: rows that fit no clip: c7" in done(*arguments, "--data", folder / "mine").stderr
+    assert "--labels needs --data" in command(*arguments).output
 
 
 @pytest.fixture(scope="module")
@@ -314,7 +283,7 @@ def echoed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("travel_01.flac", "travel_05.flac"):
         shutil.copy(SMOKE / name, path / "mine")
     common = ("--system", "echo", "--clock", "virtual", "--vad", "energy", "--out", path / "RUN", "--quiet")
-    assert fdbcore("run", "--suite", "clips", "--data", path / "mine", *common).exit_code == 0
+    done("run", "--suite", "clips", "--data", path / "mine", *common)
     return path
 
 
@@ -327,8 +296,7 @@ def test_calls_that_ended_before_their_run_was_killed_count_no_echo_as_speech(
         if kept.name in ("health.json", "scores.json", "quantities.json"):
             kept.unlink()
     monkeypatch.chdir(run)
-    result = fdbcore(*scoring[:1], run, *scoring[1:], "--quiet")
-    assert result.exit_code == 0, result.output
+    done(*scoring[:1], run, *scoring[1:], "--quiet")
     for call in ("travel_01", "travel_05"):
         for part in ("health.json", "scores.json"):
             made, whole = (json.loads((of / "RUN" / call / "derived" / part).read_text()) for of in (tmp_path, echoed))
@@ -347,5 +315,5 @@ def test_scores_without_the_health_of_their_call_are_made_again_when_the_run_goe
     (run / "travel_01" / "derived" / "health.json").unlink()
     scores.write_text(json.dumps({**whole, "measures": {}}))
     arguments = ("--system", "echo", "--clock", "virtual", "--vad", "energy", "--out", run, "--quiet")
-    assert fdbcore("run", "--suite", "clips", "--data", echoed / "mine", *arguments).exit_code == 0
+    done("run", "--suite", "clips", "--data", echoed / "mine", *arguments)
     assert json.loads(scores.read_text()) == whole

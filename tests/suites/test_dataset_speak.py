@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.talker import samples
+from helpers.commands import command, done
 from helpers.talker import TALKER, TEXTS, clip, record
 from scipy.io import wavfile
 
-from fdbcore.cli.main import main
 from fdbcore.errors import InputError, MissingExtraError, RecordingError, SettingsError
-from fdbcore.models.tts import command, open_jtalk
+from fdbcore.models.tts import open_jtalk
 from fdbcore.protocols import Speaker
 from fdbcore.registry import speaker
 from fdbcore.suites.dialogue_acts.records import Record, jsonl
@@ -40,8 +40,8 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def spoken(folder: Path, tts: str) -> Result:
-    return CliRunner().invoke(main, ["dataset", "speak", str(folder), "--tts", tts], catch_exceptions=False)
+def spoken(folder: Path, tts: str, code: int | None = None) -> Result:
+    return command("dataset", "speak", folder, "--tts", tts, code=code)
 
 
 def edges(pcm: Pcm) -> tuple[int, int]:
@@ -90,9 +90,7 @@ def test_any_rate_becomes_the_same_clip_between_exact_silences(rate_hz: int, how
 
 
 def test_a_command_speaks_each_record(folder: Path) -> None:
-    result = spoken(folder, f"exec:{TALKER} 44100")
-    assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines()[0] == "3 of 3 records spoken, 0:02"
+    assert spoken(folder, f"exec:{TALKER} 44100", code=0).stdout.splitlines()[0] == "3 of 3 records spoken, 0:02"
     for name, text in TEXTS.items():
         pcm = clip(folder / f"{name}.wav")
         assert edges(pcm) == (2_880, 2_880)
@@ -118,8 +116,7 @@ def test_a_wav_written_to_a_pipe_is_read_to_its_end(folder: Path) -> None:
     ],
 )
 def test_what_a_command_does_wrong_is_one_line_for_all(folder: Path, how: str, expected: str) -> None:
-    result = spoken(folder, f"exec:{TALKER} 24000 {how}")
-    assert result.exit_code == 1
+    result = spoken(folder, f"exec:{TALKER} 24000 {how}", code=1)
     (line,) = result.stderr.splitlines()
     assert line.startswith("fdbcore dataset speak: timer-1, weather-1, music-1: ")
     assert line.endswith(expected)
@@ -139,7 +136,7 @@ def test_a_command_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) 
 
 
 def test_a_command_that_never_stops_writing_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "MOST_BYTES", 1_000_000)
+    monkeypatch.setattr("fdbcore.models.tts.command.MOST_BYTES", 1_000_000)
     with pytest.raises(InputError, match="got more than 1,000,000 bytes"):
         speaker("exec:yes").speak("x", "あ")
     with pytest.raises(InputError, match="got exit code 3: the end"):
@@ -180,8 +177,7 @@ def is_running(number: str) -> bool:
 def test_one_text_that_cannot_be_said_stops_no_other(folder: Path) -> None:
     texts = [*RECORDS_OF_TEXTS, record("bad", "失敗して。"), record("../up", "あ"), record("last", "はい。")]
     (folder / RECORDS).write_text(jsonl(texts) + "no JSON\n", encoding="utf-8")
-    result = spoken(folder, f"exec:{TALKER}")
-    assert result.exit_code == 1
+    result = spoken(folder, f"exec:{TALKER}", code=1)
     assert [line.split(": ")[1] for line in result.stderr.splitlines()] == [
         f"{folder / RECORDS}, line 7",
         "../up",
@@ -235,17 +231,16 @@ def test_what_was_spoken_is_kept_when_it_is_stopped(folder: Path) -> None:
         130,
         "fdbcore dataset speak: interrupted; run the same command again to continue\n",
     )
-    done = len(list(folder.glob("*.wav")))
+    result = len(list(folder.glob("*.wav")))
     assert not list(folder.glob("*.part"))
     before = len(log.read_text().splitlines())
     assert subprocess.run(command, capture_output=True).returncode == 0
-    assert len(log.read_text().splitlines()) - before == 10 - done
+    assert len(log.read_text().splitlines()) - before == 10 - result
 
 
 def test_recordings_of_others_are_not_written_over(folder: Path) -> None:
     (folder / "timer-1.wav").write_bytes(b"mine")
-    result = spoken(folder, f"exec:{TALKER}")
-    assert result.exit_code == 2
+    result = spoken(folder, f"exec:{TALKER}", code=2)
     assert "expected only recordings of speak.json, found others, which would be lost: timer-1.wav" in result.stderr
     assert (folder / "timer-1.wav").read_bytes() == b"mine"
 
@@ -255,8 +250,7 @@ def test_a_folder_of_recordings_speaks(folder: Path, tmp_path: Path) -> None:
     recordings.mkdir()
     pcm = samples("あ", 48_000, "plain")
     wavfile.write(recordings / "timer-1.wav", 48_000, np.stack([pcm, pcm], axis=1))
-    result = spoken(folder, f"dir:{recordings}")
-    assert result.exit_code == 1
+    result = spoken(folder, f"dir:{recordings}", code=1)
     assert result.stderr == (
         f"fdbcore dataset speak: weather-1, music-1: dir:{recordings}: expected one recording of it, found none\n"
     )
@@ -284,16 +278,12 @@ def test_a_folder_of_recordings_speaks(folder: Path, tmp_path: Path) -> None:
     ],
 )
 def test_a_speaker_that_is_none_is_explained(folder: Path, tts: str, expected: str) -> None:
-    result = spoken(folder, tts)
-    assert result.exit_code == 2
-    assert expected in result.stderr
+    assert expected in spoken(folder, tts, code=2).stderr
     assert not list(folder.glob("*.wav"))
 
 
 def test_a_folder_that_holds_no_data_set(tmp_path: Path) -> None:
-    result = spoken(tmp_path, f"exec:{TALKER}")
-    assert result.exit_code == 2
-    assert f"{tmp_path / RECORDS}: cannot be read" in result.stderr
+    assert f"{tmp_path / RECORDS}: cannot be read" in spoken(tmp_path, f"exec:{TALKER}", code=2).stderr
     (tmp_path / RECORDS).write_text(jsonl(RECORDS_OF_TEXTS), encoding="utf-8")
     (tmp_path / SPEAK).write_text('{"schema": "other"}')
     with pytest.raises(RecordingError, match="expected schema"):
@@ -385,8 +375,7 @@ def test_a_wrong_answer_of_a_command_that_stays_alive_is_told(says: str, got: st
 
 def test_the_assistant_is_spoken_beside_the_users(folder: Path) -> None:
     assert spoken(folder, f"exec:{TALKER}").exit_code == 0
-    told = ["dataset", "speak", str(folder), "--tts", f"exec:{TALKER}", "--assistant"]
-    assert CliRunner().invoke(main, told, catch_exceptions=False).exit_code == 0
+    done("dataset", "speak", folder, "--tts", f"exec:{TALKER}", "--assistant")
     for name in TEXTS:
         pcm = clip(folder / "assistant" / f"{name}.wav")
         assert edges(pcm) == (2_880, 2_880)

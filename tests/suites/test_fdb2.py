@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import Result
-from helpers.commands import command
+from helpers.commands import command, printed
 from helpers.score_rows import rows, value
 from hypothesis import given
 from hypothesis import strategies as st
@@ -133,19 +133,13 @@ def test_marks_that_are_none_are_left_out_and_counted(odd: str, tmp_path: Path) 
     for task, mark in (("001", "4"), ("002", odd)):
         text = in_json([[[1.5, 4.0], 4, 5]]).replace(" 4, 5", f" {mark}, 5")
         (tmp_path / "Safety" / f"Safety.x.{task}.json").write_text(text)
-    found = json.loads(command("score", "--suite", "staged", tmp_path, "--json", "--out", f"{tmp_path}-S").stdout)
+    found = printed("score", "--suite", "staged", tmp_path, "--out", f"{tmp_path}-S", code=1)
     assert value(found["rows"][0], "turn_taking") == 4
     assert [each["reason"] for each in found["problems"]] == ["left out: 1 score not from 1 to 5"]
     assert found["problems"][0]["where"].endswith("Safety.x.002.json")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f'"{EVENTS}": [' + "[" * 3000,
-        f'{{"{EVENTS}": {"[" * 3000}{"]" * 3000}}}',
-    ],
-)
+@pytest.mark.parametrize("text", [f'"{EVENTS}": [' + "[" * 3000, f'{{"{EVENTS}": {"[" * 3000}{"]" * 3000}}}'])
 def test_a_reply_that_is_too_deep_has_no_events(text: str) -> None:
     assert read_reply(text) == JudgeReply([], None)
 
@@ -228,8 +222,8 @@ def test_the_published_tables_say_what_they_are() -> None:
     assert all(abs(line.alpha - line.r) < 0.01 for line in shipped.agreement.line)
 
 
-def scored(folder: Path, out: Path, *arguments: str) -> Result:
-    return command("score", "--suite", "staged", folder, "--out", out, *arguments)
+def scored(folder: Path, out: Path, *arguments: str, code: int | None = None) -> Result:
+    return command("score", "--suite", "staged", folder, "--out", out, *arguments, code=code)
 
 
 def means(document: dict[str, Any], system: str) -> dict[str, list[float | None]]:
@@ -255,8 +249,7 @@ def test_a_folder_of_replies_is_scored_and_written_in_the_form_of_the_scripts(tm
     write(folder / "Daily" / "Daily.ordering.002_processed.json", in_json([[[0, 6], 4, 5], [[0, 3], 3, 3]], None))
     write(folder / "Safety" / "Safety.privacy.001.json", as_asked("[0, 6]: 2, 3,\n[0, 1]: null, 1", "4"))
     write(folder / "Safety" / "A.json", json.dumps({"text": "", "chunks": []}))
-    result = scored(folder, out, "--published")
-    assert result.exit_code == 0, result.output
+    result = scored(folder, out, "--published", code=0)
     assert "examiner of unknown pacing: Full-Duplex-Bench v2" in result.stdout
     assert "published, not measured here" in result.stdout
     document = json.loads((out / "scores.json").read_text())
@@ -316,8 +309,7 @@ def test_experiments_are_not_mixed(tmp_path: Path) -> None:
 def test_files_that_are_no_replies_are_named(tmp_path: Path) -> None:
     write(tmp_path / "Safety" / "Safety.001.json", in_json([[[0, 6], 4, 4]]))
     write(tmp_path / "Safety" / "Safety.002.json", "I cannot help with that.")
-    result = scored(tmp_path, tmp_path / "out")
-    assert result.exit_code == 1
+    result = scored(tmp_path, tmp_path / "out", code=1)
     reason = "expected a reply of a judge with events, got one without"
     assert reason in json.loads((tmp_path / "out" / "scores.json").read_text())["problems"][0]["reason"]
     shutil.rmtree(tmp_path / "out")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command, refused
 from helpers.released_folder import SPEAKERS, call, imported, release, result, scenarios, write_wav
 from helpers.smoke import some
 from helpers.v3_items import label_of
@@ -20,7 +20,6 @@ from jsonschema import Draft202012Validator
 from msgspec import to_builtins
 
 from fdbcore.audio.decode import AudioFile
-from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3.cases import SystemResult
 from fdbcore.suites.fdb_v3.compat import LoggedCall, passes, wanted
 from fdbcore.suites.fdb_v3.folder import import_folder
@@ -40,8 +39,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made = [call(each["function"], **each["args"]) for each in expected]
         (path.parent / "result_ours.json").write_text(json.dumps(result(made)))
         write_wav(path.parent / "output_ours.wav", 24_000, 1, 2)
-    done = imported(data, data.parent / "fdb3.json")
-    assert done.exit_code == 0, done.output
+    done = imported(data, data.parent / "fdb3.json", code=0)
     (data.parent / "printed.txt").write_text(done.output)
     return data.parent
 
@@ -267,8 +265,7 @@ def write(name: str, text: str) -> Callable[[Path, dict[str, Any]], None]:
 def test_a_record_that_is_not_understood_is_named_and_left_out(
     tmp_path: Path, change: Callable[[Path, dict[str, Any]], None], said: str
 ) -> None:
-    done = imported(one(tmp_path, change), tmp_path / "out.json")
-    assert done.exit_code == 2
+    done = imported(one(tmp_path, change), tmp_path / "out.json", code=2)
     first, *_, last = done.stderr.splitlines()
     assert first.startswith("fdbcore scenarios import: left out: ")
     assert said in first
@@ -309,8 +306,7 @@ def test_a_record_that_is_not_understood_is_named_and_left_out(
 def test_a_result_that_is_not_understood_is_named_and_the_record_stays(
     tmp_path: Path, change: Callable[[Path, dict[str, Any]], None], said: str
 ) -> None:
-    done = imported(one(tmp_path, change), tmp_path / "out.json")
-    assert done.exit_code == 1
+    done = imported(one(tmp_path, change), tmp_path / "out.json", code=1)
     (line,) = done.stderr.splitlines()
     assert said in line
     (record,) = json.loads((tmp_path / "out.json").read_text())["record"]
@@ -324,8 +320,7 @@ def test_keys_that_are_not_understood_are_named_and_nothing_is_left_out(tmp_path
         chunks = [{"text": "a", "timestamp": [1.0, 2.0], "confidence": 1}] * 5
         (place / "result_x.json").write_text(json.dumps(result([], asr_chunks=chunks)))
 
-    done = imported(one(tmp_path, change), tmp_path / "out.json")
-    assert done.exit_code == 0
+    done = imported(one(tmp_path, change), tmp_path / "out.json", code=0)
     assert [line.removeprefix("fdbcore scenarios import: warning: ") for line in done.stderr.splitlines()] == [
         "expected_tool_calls: weight: not understood, and not read (in 1)",
         "metadata.json: mood: not understood, and not read (in 1)",
@@ -346,9 +341,7 @@ def test_a_folder_of_another_name_is_left_out(tmp_path: Path, name: str, said: s
     data = one(tmp_path)
     (data / name).mkdir()
     write_wav(data / name / "input.wav", 16_000, 1, 2)
-    done = imported(data, tmp_path / "out.json")
-    assert done.exit_code == 1
-    assert said in done.stderr
+    assert said in imported(data, tmp_path / "out.json", code=1).stderr
 
 
 def test_a_bare_list_beside_the_folder_and_another_codec_are_read(tmp_path: Path) -> None:
@@ -358,27 +351,22 @@ def test_a_bare_list_beside_the_folder_and_another_codec_are_read(tmp_path: Path
     (place / "input.wav").unlink()
     shutil.copy(SAMPLE, place / "input.flac")
     (tmp_path / "benchmark_data_v2.json").write_text(json.dumps([scenarios()[0] | {"id": ID}]))
-    done = imported(data, tmp_path / "out.json")
-    assert done.exit_code == 0, done.output
+    imported(data, tmp_path / "out.json", code=0)
     assert json.loads((tmp_path / "out.json").read_text())["card"]["silent_scenarios"] == 0
     (record,) = json.loads((tmp_path / "out.json").read_text())["record"]
     assert (record["audio"]["path"], record["audio"]["rate_hz"]) == (f"data/{place.name}/input.flac", 24_000)
 
 
 def test_a_folder_without_recordings_is_one_line(tmp_path: Path) -> None:
-    done = imported(tmp_path, tmp_path / "out.json")
-    assert done.exit_code == 2
+    done = imported(tmp_path, tmp_path / "out.json", code=2)
     told = " ".join(done.stderr.split())
     assert f"import: expected --suite, one of fdb-v3, staged: none of them knows {tmp_path}" in told
-    arguments = ["scenarios", "--suite", "fdb-v3", "import", str(tmp_path), "--out", str(tmp_path / "out.json")]
-    done = CliRunner().invoke(main, arguments, catch_exceptions=False)
-    assert done.exit_code == 2
+    done = command("scenarios", "--suite", "fdb-v3", "import", tmp_path, "--out", tmp_path / "out.json", code=2)
     assert "expected folders with input.wav, input.flac or input.opus, found none" in done.stderr.splitlines()[-1]
 
 
 def test_the_file_to_write_must_be_named(tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["scenarios", "import", str(one(tmp_path))], catch_exceptions=False)
-    assert (done.exit_code, "Missing option '--out'" in done.stderr) == (2, True)
+    assert "Missing option '--out'" in refused("scenarios", "import", one(tmp_path))
 
 
 def test_scores_name_a_result_that_is_left_out_by_its_path_in_the_folder(tmp_path: Path) -> None:
@@ -389,7 +377,7 @@ def test_scores_name_a_result_that_is_left_out_by_its_path_in_the_folder(tmp_pat
 
 
 def validated(path: Path) -> tuple[int, str, str]:
-    done = CliRunner().invoke(main, ["scenarios", "validate", str(path)], catch_exceptions=False)
+    done = command("scenarios", "validate", path)
     return done.exit_code, done.stdout, done.stderr
 
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Answer, Asked, Fails, Says
+from helpers.commands import command, done, refused
 from helpers.released_folder import release, result
 from helpers.v3_items import record_of
 
-from fdbcore.cli.main import main
 from fdbcore.models.account import Vendor
 from fdbcore.registry import judge
 from fdbcore.runs.judge_options import JudgeOptions
@@ -178,11 +177,7 @@ def test_answers_are_kept_beside_the_call_or_in_the_results_folder(tmp_path: Pat
         ("arguments", verdict("yes"), "right: expected true, false or null, got 'yes'"),
         ("response", verdict(2), "right: expected true, false or null, got 2"),
         ("speech", speech(key_from_s=99.0), "key: expected its times among those of the words, got [99.0, 18.5]"),
-        (
-            "speech",
-            speech(filler="um let me see"),
-            "filler: expected words in a row that were said, got 'um let",
-        ),
+        ("speech", speech(filler="um let me see"), "filler: expected words in a row that were said, got 'um let"),
         ("speech", speech(filler=" "), "filler: expected null for both times of an empty text, got [10.0, 12.5]"),
         ("speech", speech(key_to_s="soon"), "key: expected its times among those of the words, got [15.0, 'soon']"),
         ("speech", '{"filler": ', "expected a JSON object"),
@@ -337,12 +332,11 @@ def test_a_dry_run_needs_no_package_and_a_judge_without_its_own_names_the_extra(
     calls = json.loads((place / "metadata.json").read_text())["expected_tool_calls"]
     (place / "result_ours.json").write_text(json.dumps(result(calls)))
     monkeypatch.setitem(sys.modules, "openai", None)
-    command = ["score", "--suite", "fdb-v3", str(data), "--judge", "openai:gpt-4o", "--out", str(tmp_path / "S")]
-    planned = CliRunner().invoke(main, [*command, "--dry-run"], catch_exceptions=False)
-    assert (planned.exit_code, "openai:gpt-4o: 4 of 4 questions left" in planned.output) == (0, True), planned.output
-    done = CliRunner().invoke(main, command, catch_exceptions=False)
-    assert done.exit_code != 0
-    assert "openai:gpt-4o: expected the package openai, found none: pip install 'fdbcore[judge]'" in done.output
+    arguments = ["score", "--suite", "fdb-v3", str(data), "--judge", "openai:gpt-4o", "--out", str(tmp_path / "S")]
+    assert "openai:gpt-4o: 4 of 4 questions left" in command(*arguments, "--dry-run", code=0).output
+    ended = command(*arguments)
+    assert ended.exit_code != 0
+    assert "openai:gpt-4o: expected the package openai, found none: pip install 'fdbcore[judge]'" in ended.output
 
 
 def test_judge_and_exact_matcher_are_compared_and_so_are_two_judges(tmp_path: Path) -> None:
@@ -405,15 +399,14 @@ def test_one_command_judges_released_results(tmp_path: Path) -> None:
     out = tmp_path / "S"
     with FakeOpenAI(answer) as server:
         address = server.address_of("openai:gpt-5-nano")
-        command = ["score", "--suite", "fdb-v3", str(data), "--judge", address, "--out", str(out)]
-        planned = CliRunner().invoke(main, [*command, "--dry-run"], catch_exceptions=False)
+        arguments = ["score", "--suite", "fdb-v3", str(data), "--judge", address, "--out", str(out)]
+        planned = command(*arguments, "--dry-run")
         assert (planned.exit_code, len(server.asked)) == (0, 0)
-        done = CliRunner().invoke(main, command, catch_exceptions=False)
-        assert done.exit_code == 0, done.output
+        ended = done(*arguments)
         asked = len(server.asked)
         assert f"openai:gpt-5-nano at {server.base_url}: {asked} of {asked} questions left" in planned.output
-        again = CliRunner().invoke(main, command, catch_exceptions=False)
-        planned = CliRunner().invoke(main, [*command, "--dry-run"], catch_exceptions=False)
+        again = command(*arguments)
+        planned = command(*arguments, "--dry-run")
         assert (len(server.asked), again.exit_code) == (asked, 0)
     assert f"0 of {asked} questions left" in planned.output
     document = json.loads((out / "scores.json").read_text())
@@ -422,9 +415,8 @@ def test_one_command_judges_released_results(tmp_path: Path) -> None:
     assert [(each["value"], each["n"]) for each in found] == [(pytest.approx(2 / 3), 3), (0.0, 3), (2.0, 3)]
     assert [item["verdicts"]["key"]["text"] for item in document["items"]] == ["done"] * 3
     assert document["judging"]["judges"] == [f"openai:gpt-5-nano at {server.base_url}"]
-    assert "Judging these calls took" in " ".join(done.output.split())
+    assert "Judging these calls took" in " ".join(ended.output.split())
     assert "<h2>Judges</h2>" in (out / "report.html").read_text()
     texts = [path.read_text() for path in out.rglob("*") if path.suffix in (".json", ".html")]
     assert FakeOpenAI.KEY not in "".join(texts)
-    bare = CliRunner().invoke(main, [*command[:4], "--repeats", "2", "--out", str(out)], catch_exceptions=False)
-    assert (bare.exit_code, "--repeats: expected --judge beside it" in bare.output) == (2, True)
+    assert "--repeats: expected --judge beside it" in refused(*arguments[:4], "--repeats", "2", "--out", out)

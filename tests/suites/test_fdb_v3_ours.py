@@ -80,166 +80,103 @@ def typed(record: dict[str, Any]) -> V3Case:
     return V3Case(None, "x", 1, record_of(**fields), log, calls, record["end"], speech, words, None, state, None)
 
 
-TRACK = expect("track_order", order_id="A1")
+TRACK, TRACK_B2 = (expect("track_order", order_id=order) for order in ("A1", "B2"))
 CART = expect("add_to_cart", product_id="PROD1", quantity=5)
 TWO_FOR_FIVE = {"original": {"quantity": 2}, "corrected": {"quantity": 5}}
 SEARCH = expect("search_products", query="tent")
 CHAINED = expect("add_to_cart", product_id="$RESULT_0.products[0].product_id")
 SEARCHED = call("search_products", 1010, query="tent")
-TRACKED = call("track_order", 1100, order_id="A1")
 REFUSAL = {"status": "error", "message": "the service is not available"}
+OPTIONAL = {"optional": True}
+
+
+def track(order: str = "A1", tick: int = 1100, status: str = "ok") -> dict[str, Any]:
+    return call("track_order", tick, status, order_id=order)
+
+
+def add(quantity: int, tick: int = 1100, status: str = "ok") -> dict[str, Any]:
+    return call("add_to_cart", tick, status, product_id="PROD1", quantity=quantity)
+
+
+def pay(account: str, tick: int) -> dict[str, Any]:
+    return call("modify_autopay", tick, bill_type="gas", source_account=account)
+
+
+def tracking(*calls: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A record of these calls where one is expected, to track_order."""
+    return record(TRACK, calls=list(calls), **more)
+
 
 EXAMPLES: dict[str, tuple[dict[str, Any], str | None]] = {
-    "right": (record(TRACK, calls=[call("track_order", order_id="a1 ")]), None),
+    "right": (tracking(track("a1 ")), None),
     "nothing is expected": (record(calls=[]), None),
-    "silent, with the right call": (record(TRACK, calls=[call("track_order", order_id="A1")], speech=[]), "silent"),
-    "words without speech are heard": (
-        record(TRACK, calls=[call("track_order", order_id="A1")], speech=[], words=[["yes", 12.0, 12.3]]),
-        None,
-    ),
-    "another tool": (record(TRACK, calls=[call("search_products", query="A1")]), "wrong_tool"),
-    "a tool too many": (
-        record(TRACK, calls=[call("track_order", order_id="A1"), call("search_products", 1150, query="x")]),
-        "wrong_tool",
-    ),
-    "an unknown tool, then the right one": (
-        record(TRACK, calls=[call("find_order", 1100, "unknown"), call("track_order", 1150, order_id="A1")]),
-        None,
-    ),
-    "an unknown tool alone": (record(TRACK, calls=[call("find_order", 1100, "unknown")]), "wrong_tool"),
+    "silent, with the right call": (tracking(track(), speech=[]), "silent"),
+    "words without speech are heard": (tracking(track(), speech=[], words=[["yes", 12.0, 12.3]]), None),
+    "another tool": (tracking(call("search_products", query="A1")), "wrong_tool"),
+    "a tool too many": (tracking(track(), call("search_products", 1150, query="x")), "wrong_tool"),
+    "an unknown tool, then the right one": (tracking(call("find_order", 1100, "unknown"), track("A1", 1150)), None),
+    "an unknown tool alone": (tracking(call("find_order", 1100, "unknown")), "wrong_tool"),
     "another tool, withdrawn": (
-        record(
-            TRACK,
-            calls=[call("search_products", 1100, "cancelled", query="x"), call("track_order", 1150, order_id="A1")],
-        ),
+        tracking(call("search_products", 1100, "cancelled", query="x"), track("A1", 1150)),
         None,
     ),
-    "another value": (record(TRACK, calls=[call("track_order", order_id="B2")]), "wrong_argument"),
-    "another value, put right": (
-        record(TRACK, calls=[call("track_order", order_id="B2"), call("track_order", 1150, order_id="A1")]),
-        None,
-    ),
-    "the right value, then another": (
-        record(TRACK, calls=[call("track_order", order_id="A1"), call("track_order", 1150, order_id="B2")]),
-        "wrong_argument",
-    ),
-    "malformed, and left so": (record(TRACK, calls=[call("track_order", 1100, "malformed")]), "wrong_argument"),
-    "malformed, then right": (
-        record(TRACK, calls=[call("track_order", 1100, "malformed"), call("track_order", 1150, order_id="A1")]),
-        None,
-    ),
-    "the value that was taken back": (
-        record(CART, calls=[call("add_to_cart", 900, product_id="PROD1", quantity=2)], rollback=TWO_FOR_FIVE),
-        "stale_value",
-    ),
+    "another value": (tracking(track("B2")), "wrong_argument"),
+    "another value, put right": (tracking(track("B2"), track("A1", 1150)), None),
+    "the right value, then another": (tracking(track(), track("B2", 1150)), "wrong_argument"),
+    "malformed, and left so": (tracking(call("track_order", 1100, "malformed")), "wrong_argument"),
+    "malformed, then right": (tracking(call("track_order", 1100, "malformed"), track("A1", 1150)), None),
+    "the value that was taken back": (record(CART, calls=[add(2, 900)], rollback=TWO_FOR_FIVE), "stale_value"),
     "taken back, and both in the cart": (
-        record(
-            CART,
-            calls=[call("add_to_cart", 900, product_id="PROD1", quantity=n) for n in (2, 5)],
-            rollback=TWO_FOR_FIVE,
-        ),
+        record(CART, calls=[add(2, 900), add(5, 900)], rollback=TWO_FOR_FIVE),
         "stale_value",
     ),
     "withdrawn, and both in the cart": (
-        record(
-            CART,
-            calls=[
-                call("add_to_cart", 900, "cancelled", product_id="PROD1", quantity=2),
-                call("add_to_cart", 1100, product_id="PROD1", quantity=5),
-            ],
-            rollback=TWO_FOR_FIVE,
-        ),
+        record(CART, calls=[add(2, 900, "cancelled"), add(5)], rollback=TWO_FOR_FIVE),
         "stale_value",
     ),
     "taken back, and set anew": (
         record(
             expect("modify_autopay", bill_type="gas", source_account="checking"),
-            calls=[
-                call("modify_autopay", 900, bill_type="gas", source_account="savings"),
-                call("modify_autopay", 1100, bill_type="gas", source_account="checking"),
-            ],
+            calls=[pay("savings", 900), pay("checking", 1100)],
             rollback={"original": {"source_account": "savings"}, "corrected": {"source_account": "checking"}},
         ),
         None,
     ),
-    "no call": (record(TRACK, calls=[]), "missing_step"),
+    "no call": (tracking(), "missing_step"),
     "one of two": (record(SEARCH, CHAINED, calls=[SEARCHED]), "missing_step"),
-    "failed": (record(TRACK, calls=[call("track_order", 1100, "error", order_id="A1")]), "missing_step"),
-    "an error object": (record(TRACK, calls=[{**TRACKED, "result": REFUSAL}]), "missing_step"),
-    "an error object, then tried again": (
-        record(TRACK, calls=[{**TRACKED, "result": REFUSAL}, call("track_order", 1200, order_id="A1")]),
-        None,
-    ),
-    "timed out, then tried again": (
-        record(
-            TRACK, calls=[call("track_order", 1100, "timeout", order_id="A1"), call("track_order", 1200, order_id="A1")]
-        ),
-        None,
-    ),
-    "ended before the result": (
-        record(TRACK, calls=[call("track_order", 1100, "ended", order_id="A1")]),
-        "missing_step",
-    ),
+    "failed": (tracking(track(status="error")), "missing_step"),
+    "an error object": (tracking({**track(), "result": REFUSAL}), "missing_step"),
+    "an error object, then tried again": (tracking({**track(), "result": REFUSAL}, track("A1", 1200)), None),
+    "timed out, then tried again": (tracking(track(status="timeout"), track("A1", 1200)), None),
+    "ended before the result": (tracking(track(status="ended")), "missing_step"),
     "before the result it needs": (
         record(SEARCH, CHAINED, calls=[SEARCHED, call("add_to_cart", 1020, product_id="PROD1")]),
         "wrong_order",
     ),
-    "after the result it needs": (
-        record(SEARCH, CHAINED, calls=[SEARCHED, call("add_to_cart", 1060, product_id="PROD1", quantity=1)]),
-        None,
-    ),
-    "two of one function, swapped": (
-        record(
-            TRACK, expect("track_order", order_id="B2"), calls=[call("track_order", order_id=n) for n in ("B2", "A1")]
-        ),
-        None,
-    ),
-    "the same twice, read": (record(TRACK, calls=[call("track_order", order_id="A1")] * 2), None),
-    "the same twice, written": (
-        record(CART, calls=[call("add_to_cart", product_id="PROD1", quantity=5)] * 2),
-        "wrong_outcome",
-    ),
-    "the first of two of one function, twice": (
-        record(TRACK, expect("track_order", order_id="B2"), calls=[call("track_order", order_id="A1")] * 2),
-        "missing_step",
-    ),
+    "after the result it needs": (record(SEARCH, CHAINED, calls=[SEARCHED, add(1, 1060)]), None),
+    "two of one function, swapped": (record(TRACK, TRACK_B2, calls=[track("B2"), track()]), None),
+    "the same twice, read": (tracking(track(), track()), None),
+    "the same twice, written": (record(CART, calls=[add(5), add(5)]), "wrong_outcome"),
+    "the first of two of one function, twice": (record(TRACK, TRACK_B2, calls=[track(), track()]), "missing_step"),
     "the second of two of one function, twice": (
-        record(TRACK, expect("track_order", order_id="B2"), calls=[call("track_order", order_id=" b2")] * 2),
+        record(TRACK, TRACK_B2, calls=[track(" b2"), track(" b2")]),
         "missing_step",
     ),
     "the first of two of one function, twice, and a wrong one": (
-        record(
-            TRACK,
-            expect("track_order", order_id="B2"),
-            calls=[call("track_order", 1100 + 10 * n, order_id=name) for n, name in enumerate(["A1", "A1", "C3"])],
-        ),
+        record(TRACK, TRACK_B2, calls=[track(), track("A1", 1110), track("C3", 1120)]),
         "wrong_argument",
     ),
-    "two alike expected, and one made": (
-        record(TRACK, TRACK, calls=[call("track_order", order_id="A1")]),
-        "missing_step",
-    ),
+    "two alike expected, and one made": (record(TRACK, TRACK, calls=[track()]), "missing_step"),
     "an optional call left out, and the required one twice": (
-        record(
-            TRACK,
-            {**expect("track_order", order_id="B2"), "optional": True},
-            calls=[call("track_order", order_id="A1")] * 2,
-        ),
+        record(TRACK, TRACK_B2 | OPTIONAL, calls=[track(), track()]),
         None,
     ),
-    "an optional call left out": (
-        record(TRACK, {**SEARCH, "optional": True}, calls=[call("track_order", order_id="A1")]),
-        None,
-    ),
+    "an optional call left out": (record(TRACK, SEARCH | OPTIONAL, calls=[track()]), None),
     "an optional call made wrong": (
-        record(
-            TRACK,
-            {**SEARCH, "optional": True},
-            calls=[call("track_order", order_id="A1"), call("search_products", query="x")],
-        ),
+        record(TRACK, SEARCH | OPTIONAL, calls=[track(), call("search_products", query="x")]),
         "wrong_argument",
     ),
-    "any value": (record(expect("track_order", order_id="$ANY"), calls=[call("track_order", order_id="Z")]), None),
+    "any value": (record(expect("track_order", order_id="$ANY"), calls=[track("Z")]), None),
 }
 
 
@@ -282,11 +219,9 @@ def test_order_and_needs() -> None:
 
 
 def test_an_optional_call_never_takes_what_a_required_one_needs() -> None:
-    both = record({**TRACK, "optional": True}, TRACK, calls=[call("track_order", order_id="A1")])
+    both = record(TRACK | OPTIONAL, TRACK, calls=[track()])
     assert figures(typed(both)).failure is None
-    chained = record(
-        {**TRACK, "optional": True}, SEARCH, CHAINED, calls=[SEARCHED, call("add_to_cart", product_id="PROD1")]
-    )
+    chained = record(TRACK | OPTIONAL, SEARCH, CHAINED, calls=[SEARCHED, call("add_to_cart", product_id="PROD1")])
     chained["label"][2] = expect("add_to_cart", product_id="$RESULT_1.products[0].product_id")
     assert figures(typed(chained)).failure is None
 
@@ -308,21 +243,16 @@ def test_the_latency_in_its_parts() -> None:
 
 
 def test_without_the_end_of_the_user_nothing_is_measured_from_it() -> None:
-    found = figures(typed(record(TRACK, calls=[call("track_order", order_id="A1")], end=None, key=14.0))).values
+    found = figures(typed(tracking(track(), end=None, key=14.0))).values
     unknown = {name for name, value in found.items() if value is None}
     assert {"preemptive", "preemptive_wrong", "interrupted", "answered", "first_sound_ms", "key_ms"} < unknown
     assert (found["passed"], found["calls_ms"], found["result_to_key_ms"]) == (1, 500, 2500)
 
 
 def test_filler_by_words_and_by_time() -> None:
-    words = [
-        ["One", 11.0, 11.5],
-        ["moment.", 11.5, 12.5],
-        ["Your", 13.0, 13.2],
-        ["order", 13.2, 13.6],
-        ["is", 13.6, 13.9],
-    ]
-    case = typed(record(TRACK, calls=[], words=words, filler=2))
+    words = [["One", 11.0, 11.5], ["moment.", 11.5, 12.5]]
+    words += [["Your", 13.0, 13.2], ["order", 13.2, 13.6], ["is", 13.6, 13.9]]
+    case = typed(tracking(words=words, filler=2))
     case.log = SystemLog((), (), "", (), None, filler="one moment")
     found = figures(case).values
     assert found["filler_words"] == 0.4
@@ -334,7 +264,7 @@ def test_filler_by_words_and_by_time() -> None:
 
 
 def test_what_a_judge_takes_for_right_is_right() -> None:
-    case = typed(record(TRACK, {**SEARCH, "optional": True}, calls=[call("track_order", order_id="order A1")]))
+    case = typed(record(TRACK, SEARCH | OPTIONAL, calls=[track("order A1")]))
     expected, made = (ExpectedCallEntry("track_order", {"order_id": "A1"}),), (LoggedCall("track_order", {}, 11.0),)
     log = SystemLog(expected, made, "", (), None, arguments_right=(True,))
     assert (figures(case).failure, figures(case, log=log).failure) == ("wrong_argument", None)

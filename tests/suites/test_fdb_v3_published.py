@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import done
 from helpers.released_folder import release, result
 
-from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3 import compat
 from fdbcore.suites.fdb_v3.compat import PUBLISHED, AsrWord, LoggedCall, SystemLog, compat_scores
 from fdbcore.suites.fdb_v3.rows import published
@@ -120,10 +119,8 @@ def test_they_stand_beside_ones_own_on_request_alone(tmp_path: Path) -> None:
     (place / "result_ours.json").write_text(json.dumps(result([])))
     shown = {}
     for flags in ([], ["--published"]):
-        command = ["score", "--suite", "fdb-v3", str(data), "--out", str(tmp_path / "S"), *flags]
-        done = CliRunner().invoke(main, command, catch_exceptions=False)
-        assert done.exit_code == 0, done.output
-        shown[bool(flags)] = done.output
+        ended = done("score", "--suite", "fdb-v3", data, "--out", tmp_path / "S", *flags)
+        shown[bool(flags)] = ended.output
         document = json.loads((tmp_path / "S" / "scores.json").read_text())
         assert (document["published"] is None) is not bool(flags)
     assert "Ultra" not in shown[False]

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
-from helpers.smoke import command, run, some
+from helpers.smoke import run, run_words, some
 from helpers.v3_items import row_of
 from jsonschema import Draft202012Validator
 from oracles import fdb_v3 as oracle
@@ -212,7 +212,7 @@ def test_without_words_what_needs_them_is_unscored(held: tuple[Path, str], tmp_p
 
 def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
     data, out = str(some(tmp_path / "fdb3.json", WANTED)), tmp_path / "RUN"
-    words = command(data, out, {"right": "rehearsed:"})
+    words = run_words(data, out, {"right": "rehearsed:"})
     killed = subprocess.Popen(
         [sys.executable, "-m", "fdbcore.cli", *words], start_new_session=True, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -13,12 +13,11 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 import pytest
-from click.testing import CliRunner
+from helpers.commands import done
 from jsonschema import Draft202012Validator
 from msgspec import to_builtins
 
 from benchmarks.smoke_set import room_tone, smoke_file, smoke_items, spoken_item
-from fdbcore.cli.main import main
 from fdbcore.registry import world
 from fdbcore.runtime.json_values import resolved
 from fdbcore.sources.clips import read_clip
@@ -50,10 +49,9 @@ def audio(record: dict[str, Any]) -> npt.NDArray[np.int16]:
 
 def test_the_set_is_valid_and_says_that_it_is_synthetic() -> None:
     Draft202012Validator(schema("fdb_v3/scenarios")).validate(FILE)
-    done = CliRunner().invoke(main, ["scenarios", "validate", str(SMOKE)])
-    assert done.exit_code == 0, done.output
-    assert "40 recordings of 40 scenarios by 8 speakers, synthetic" in done.stdout
-    assert "guideline: docs/fdb_v3.md#the-five-disfluencies" in done.stdout
+    result = done("scenarios", "validate", SMOKE)
+    assert "40 recordings of 40 scenarios by 8 speakers, synthetic" in result.stdout
+    assert "guideline: docs/fdb_v3.md#the-five-disfluencies" in result.stdout
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) <= 8_000_000
 
 

@@ -10,11 +10,10 @@ from random import Random
 
 import msgspec
 import pytest
-from click.testing import CliRunner
+from helpers.commands import done, printed
 from jsonschema import Draft202012Validator
 from oracles.agreement import alpha
 
-from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.suites.fdb_v3.scenarios import SMOKE
 from fdbcore.suites.fdb_v3.tag_agreement import CLASSES, holds_tags, tag_agreement
@@ -61,13 +60,12 @@ def test_labels_of_a_set_are_compared_with_a_person(tmp_path: Path) -> None:
         name: tags - {"HESITATION"} | ({"FILLER"} if "HESITATION" in tags else set()) for name, tags in LABELS.items()
     }
     files = [str(SMOKE), str(table(tmp_path / "ann.csv", heard))]
-    content = json.loads(CliRunner().invoke(main, ["agree", *files, "--json"]).stdout)
+    content = printed("agree", *files, code=None)
     assert [each["name"] for each in content["raters"]] == ["smoke", "ann"]
     found = {each["kind"]: each["alpha"] for each in content["classes"]}
     assert found["PAUSE"] == found["FALSE_START"] == found["SELF_CORRECTION"] == 1
     assert found["HESITATION"] < 0
-    shown = CliRunner().invoke(main, ["agree", *files])
-    assert shown.exit_code == 0
+    shown = done("agree", *files)
     assert "2 ann: 40 recordings" in shown.stdout
     assert re.search(r"hesitation +40 +8 +0 +0\.800 +-0\.09", shown.stdout)
 

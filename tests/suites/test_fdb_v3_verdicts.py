@@ -8,19 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from helpers.commands import command, done, printed, refused
 from helpers.released_folder import release, result
 from jsonschema import Draft202012Validator
 from oracles.agreement import alpha, kappa
 
-from fdbcore.cli.main import main
 from fdbcore.suites.schemas import schema
-
-METRICS = ("arguments", "response", "interruption", "turn_take")
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +30,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if number == 3:
             made |= {"asr_chunks": [], "transcript": ""}
         (place / "result_ours.json").write_text(json.dumps(made))
-    done = run("score", "--suite", "fdb-v3", data, "--out", folder / "S")
-    assert done.exit_code == 0, done.output
+    done("score", "--suite", "fdb-v3", data, "--out", folder / "S")
     return folder / "S"
 
 
@@ -68,9 +60,7 @@ def test_people_stand_beside_the_matcher_and_both_kinds_of_measures(scores: Path
     names = records(scores)
     ann = table(tmp_path / "ann.csv", names, arguments="ynynyy", interruption="nnynnn", turn_take="yyyny-")
     ben = table(tmp_path / "ben.csv", names, arguments="yyynyy", interruption="nyyn?n", turn_take="yyynyy")
-    done = run("agree", ann, ben, scores, "--json")
-    assert done.exit_code == 0, done.output
-    content = json.loads(done.stdout)
+    content = printed("agree", ann, ben, scores)
     Draft202012Validator(schema("fdb_v3/verdict_agreement")).validate(content)
     assert [(each["name"], each["kind"]) for each in content["raters"]] == [
         ("ann", "person"),
@@ -94,7 +84,7 @@ def test_people_stand_beside_the_matcher_and_both_kinds_of_measures(scores: Path
     assert compared(content, "turn_take", "published measures", "ann")["identical"]["value"] == 1.0
     assert compared(content, "turn_take", "our measures", "ben")["n"] == 6
     assert not any("response" == each["metric"] for each in content["comparisons"]), "nobody judged it"
-    shown = run("agree", ann, ben, scores).stdout
+    shown = command("agree", ann, ben, scores).stdout
     assert "3 exact matcher: 6 calls" in shown
     assert "turn-take" in shown
 
@@ -112,7 +102,7 @@ def test_the_judge_of_scores_is_a_rater_too_and_three_people_have_one_alpha(scor
     names = records(scores)
     given = {"ann": "yyynny", "ben": "ynynnn", "cy": "yy?nyn"}
     tables = [table(tmp_path / f"{name}.csv", names, arguments=each, response=each) for name, each in given.items()]
-    content = json.loads(run("agree", *tables, judged, "--json").stdout)
+    content = printed("agree", *tables, judged, code=None)
     with_ann = compared(content, "arguments", "openai:x", "ann")
     assert (with_ann["n"], with_ann["yes"]) == (5, [2, 4]), "of the 4th call a verdict is missing, and none is no"
     most = compared(content, "response", "openai:x", "people")
@@ -133,11 +123,10 @@ def test_one_call_under_two_conditions_is_two_calls(scores: Path, tmp_path: Path
         f"{name},ours,ann,{condition},{given}" for condition, given in (("noisy", "no"), ("released results", "yes"))
     ]
     (ann := tmp_path / "ann.csv").write_text("\n".join(["recording,system,rater,condition,arguments", *rows]))
-    found = compared(json.loads(run("agree", ann, both, "--json").stdout), "arguments", "exact matcher", "ann")
+    found = compared(printed("agree", ann, both, code=None), "arguments", "exact matcher", "ann")
     assert (found["n"], found["yes"]) == (2, [1, 1])
-    done = run("agree", table(tmp_path / "ben.csv", [name], arguments="y"), both)
-    assert done.exit_code == 2
-    assert "line 2: condition: expected one of noisy; released results, got none" in " ".join(done.output.split())
+    result = command("agree", table(tmp_path / "ben.csv", [name], arguments="y"), both, code=2)
+    assert "line 2: condition: expected one of noisy; released results, got none" in " ".join(result.output.split())
 
 
 def test_what_cannot_be_used_is_said_in_a_line(scores: Path, tmp_path: Path) -> None:
@@ -145,29 +134,24 @@ def test_what_cannot_be_used_is_said_in_a_line(scores: Path, tmp_path: Path) -> 
     ann = table(tmp_path / "ann.csv", names, arguments="yyyyyn")
     text = ann.read_text().replace(f"{names[0]},ours,ann,yes", f"{names[0]},ours,ann,perhaps") + f"{names[1]},,ann,no\n"
     ann.write_text(text)
-    done = run("agree", ann, scores)
-    assert done.exit_code == 1
-    told = " ".join(done.output.split())
+    result = command("agree", ann, scores, code=1)
+    told = " ".join(result.output.split())
     assert "line 2: arguments: left out: expected yes, no, cannot tell, got 'perhaps'" in told
     assert "line 8: system: left out: expected a name, got none" in told
     header = "recording,system,rater,trial,arguments"
     (bad := tmp_path / "bad.csv").write_text(f"{header}\n{names[0]},ours,cy,first,yes\n")
-    done = run("agree", bad, scores)
-    assert done.exit_code == 1
-    assert "line 2: trial: left out: expected a number from 1, got 'first'" in " ".join(done.output.split())
+    result = command("agree", bad, scores, code=1)
+    assert "line 2: trial: left out: expected a number from 1, got 'first'" in " ".join(result.output.split())
     lost = [table(tmp_path / f"{name}.csv", names[:1], arguments="y") for name in ("di", "ed")]
     for each in lost:
         each.write_text(each.read_text().replace("yes", "ja"))
-    done = run("agree", *lost)
-    said = " ".join(done.output.split())
-    assert done.exit_code == 2
+    result = command("agree", *lost)
+    said = " ".join(result.output.split())
+    assert result.exit_code == 2
     assert f"got none ({lost[0]}, line 2: arguments: left out: expected yes, no, cannot tell, got 'ja')" in said
     twice = table(tmp_path / "twice.csv", [names[0], names[0]], arguments="yn")
-    done = run("agree", twice, scores)
-    assert (done.exit_code, "got a second one that differs in arguments" in done.output) == (2, True)
+    assert "got a second one that differs in arguments" in refused("agree", twice, scores)
     other = table(tmp_path / "other.csv", ["nobody_1"], arguments="y")
-    done = run("agree", other, scores)
-    assert (done.exit_code, "expected verdicts on calls of the scores, got" in done.output) == (2, True)
+    assert "expected verdicts on calls of the scores, got" in refused("agree", other, scores)
     some = table(tmp_path / "some.csv", [names[0], "nobody_1"], arguments="yy")
-    done = run("agree", some, scores)
-    assert (done.exit_code, "1 rated calls are in no scores" in " ".join(done.output.split())) == (1, True)
+    assert "1 rated calls are in no scores" in " ".join(command("agree", some, scores, code=1).output.split())

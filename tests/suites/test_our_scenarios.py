@@ -6,9 +6,8 @@ import re
 from collections import Counter
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command
 
-from fdbcore.cli.main import main
 from fdbcore.suites.staged.reading import BUILTIN, read_set
 from fdbcore.suites.staged.scenarios import Scenario
 
@@ -35,7 +34,7 @@ def of(name: str, family: str) -> list[Scenario]:
 
 @each_set
 def test_a_set_has_neither_faults_nor_warnings(name: str) -> None:
-    checked = CliRunner().invoke(main, ["scenarios", "validate", name])
+    checked = command("scenarios", "validate", name)
     assert (checked.exit_code, checked.stderr) == (0, "")
 
 

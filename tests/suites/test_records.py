@@ -258,18 +258,10 @@ def test_a_byte_order_mark_and_unicode_separators_break_nothing(tmp_path: Path) 
     assert only.references[0].text == "一\u2028二\x85三"
 
 
-NAMES = ["id", "system", "text", "reason", "annotations", "annotator", "repeat", "steps", "act", "importance"]
-NAMES += [
-    "rationale",
-    "words",
-    "scaled_from",
-    "scenario_context",
-    "background",
-    "input",
-    "output",
-    "output_dialogue_acts",
-]
-NAMES += ["alternatives", "topic", "generator", "locale"]
+NAMES = (
+    "id system text reason annotations annotator repeat steps act importance rationale words scaled_from "
+    "scenario_context background input output output_dialogue_acts alternatives topic generator locale"
+).split()
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.sampled_from(ACTS)
 VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=6)

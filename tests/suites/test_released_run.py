@@ -6,18 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from fakes.realtime_server import Call, Pace, Plan, RealtimeServer, Reply
+from helpers.commands import command, done
 from helpers.released_tasks import imported, task
 
-from fdbcore.cli.main import main
 from fdbcore.recording.reader import Recording
 
 GOALS = 4
-
-
-def ran(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(each) for each in arguments])
 
 
 def examiner_plan() -> Plan:
@@ -51,7 +46,7 @@ def test_two_released_tasks_are_imported_run_and_scored(tmp_path: Path, monkeypa
             for server in (side_a, side_b)
         )
         chosen = ("--scenario", "Daily.ordering.001", "--scenario", "Correction.correction.001")
-        result = ran(
+        result = command(
             *("run", "--suite", "staged", "--scenarios", scenarios, *chosen, "--pacing", "fast"),
             *("--examiner", examiner, "--system", f"x={system}", "--vad", "energy", "--out", run),
         )
@@ -66,8 +61,7 @@ def test_two_released_tasks_are_imported_run_and_scored(tmp_path: Path, monkeypa
         assert left == [(n, "met") for n in range(1, GOALS + 1)]
         assert [each["what"] for each in events if each["kind"] == "examiner_says"] == ["goal"] * GOALS + ["closing"]
         assert recording.meta["parties"]["A"]["actor"] == examiner
-    scored = ran("score", "--suite", "staged", run, "--out", tmp_path / "scores")
-    assert scored.exit_code == 0, scored.output
+    done("score", "--suite", "staged", run, "--out", tmp_path / "scores")
     document = json.loads((tmp_path / "scores/scores.json").read_text())
     assert {each["examiner"] for each in document["items"]} == {examiner}
     assert [each["measures"]["goals_met"] for each in document["items"]] == [1.0, 1.0]
@@ -80,6 +74,7 @@ def test_the_scripted_examiner_cannot_play_them(tmp_path: Path) -> None:
         "splits": {"Daily": {"tasks": [task("Daily", "ordering", 1, "Bread")]}},
     }
     _, scenarios = imported(content, tmp_path)
-    result = ran("run", "--suite", "staged", "--scenarios", scenarios, "--system", "echo", "--out", tmp_path / "run")
-    assert result.exit_code == 2
+    result = command(
+        "run", "--suite", "staged", "--scenarios", scenarios, "--system", "echo", "--out", tmp_path / "run", code=2
+    )
     assert "the scripted examiner cannot play it, another one (--examiner) can" in result.output

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import done
 from helpers.released_tasks import imported, task
 
-from fdbcore.cli.main import main
 from fdbcore.suites.staged.reading import read_set
 from fdbcore.suites.staged.released import toml_text
 
@@ -58,8 +57,7 @@ def test_tasks_become_scenarios_with_goals_and_without_words(tmp_path: Path) -> 
     assert {each.class_ for each in found.scenarios if each.family == "safety"} == set(
         found.families["safety"].class_titles
     )
-    checked = CliRunner().invoke(main, ["scenarios", "validate", str(out)])
-    assert checked.exit_code == 0
+    checked = done("scenarios", "validate", out)
     assert "21 scenarios (Daily.ordering.001, " in checked.stderr
     assert "goals without say: a keyless examiner cannot play it" in checked.stderr
 

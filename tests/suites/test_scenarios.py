@@ -60,8 +60,8 @@ means = "the second latte"
 """
 
 
-def fdbcore(*arguments: object) -> Result:
-    return command("scenarios", *arguments)
+def fdbcore(*arguments: object, code: int | None = None) -> Result:
+    return command("scenarios", *arguments, code=code)
 
 
 @pytest.fixture
@@ -123,8 +123,7 @@ def test_a_scenario_is_read_with_what_it_leaves_out(file: Path) -> None:
 def test_a_fault_is_one_line_with_its_place(file: Path, old: str, new: str, said: str) -> None:
     assert old in GOOD
     file.write_text(GOOD.replace(old, new), encoding="utf-8")
-    result = fdbcore("validate", file)
-    assert result.exit_code == 1
+    result = fdbcore("validate", file, code=1)
     assert any(line.startswith(f"fdbcore scenarios validate: {file}: ") and said in line
                for line in result.stderr.splitlines()), result.stderr  # fmt: skip
     with pytest.raises(InputError, match=f"^{file}: "):
@@ -143,8 +142,7 @@ def test_one_broken_scenario_hides_no_fault_of_another(file: Path) -> None:
 def test_scenarios_that_are_much_alike_are_named(file: Path) -> None:
     twin = GOOD.partition("\n\n")[2].replace("mine.01", "mine.02").replace("latte", "mocha").replace("Maya", "Ada")
     file.write_text(GOOD + twin, encoding="utf-8")
-    result = fdbcore("validate", file)
-    assert result.exit_code == 0
+    result = fdbcore("validate", file, code=0)
     assert "warning: mine.01 and mine.02 (en): near-duplicates: " in result.stderr
 
 
@@ -155,8 +153,7 @@ def test_a_scenario_without_words_is_no_fault(file: Path) -> None:
         if not line.startswith(("say ", "rephrase", "probe", "heard", "unless", "pairs", "met"))
     ]
     file.write_text("\n".join(kept), encoding="utf-8")
-    result = fdbcore("validate", file)
-    assert result.exit_code == 0
+    result = fdbcore("validate", file, code=0)
     assert "warning: mine.01: goals without say: a keyless examiner cannot play it" in result.stderr
     assert not read_set(str(file)).scenarios[0].has_words
 
@@ -166,8 +163,7 @@ def test_two_japanese_characters_count_as_a_word_and_punctuation_as_none(file: P
     say = "はい、" * pairs
     old = "Oh wait, please make the second one hot, and the first one too."
     file.write_text(GOOD.replace(old, say).replace("The second one", "はい"), encoding="utf-8")
-    result = fdbcore("validate", file)
-    assert result.exit_code == 0
+    result = fdbcore("validate", file, code=0)
     assert ("goal 2: say: 41 words" in result.stderr) == is_long == ("natural in one go" in result.stderr)
 
 
@@ -231,12 +227,7 @@ def test_every_family_has_its_rubric_in_two_wordings_and_daily_has_none() -> Non
     families = builtin_families()
     assert {
         name: [len(each.levels) + len(each.check) for each in family.rubric] for name, family in families.items()
-    } == {
-        "daily": [],
-        "correction": [5, 5],
-        "entity": [5, 5],
-        "safety": [5, 5],
-    }
+    } == {"daily": [], "correction": [5, 5], "entity": [5, 5], "safety": [5, 5]}
     assert [len(family.classes) for family in families.values()] == [5, 3, 4, 11]
     assert not [problem for family in families.values() for problem in family_faults(family, (), "")]
 

@@ -2,69 +2,42 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 from fakes import staff
-from fakes.fake_chat import KEY, FakeChat
-from helpers.commands import command
+from helpers.commands import printed
 from helpers.score_rows import rows, value
+from helpers.staged_runs import NEEDS_VOICE, hold_staff, staff_at_work
 
-from fdbcore.models.packaged import packaged, why_not
 from fdbcore.suites.staged.cases import BY_CHANCE
 from fdbcore.suites.staged.rows import SCALES
 
-pytestmark = pytest.mark.skipif(
-    why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
-)
-Means: TypeAlias = dict[str, float | None]
+pytestmark = NEEDS_VOICE
 TAIL_MS = 80
 """How long the examiner's voice dies away below what a party hears as its end."""
-SAME_WORDS = ("timing", "wordings", "answer_ms", "answered_per_turn", "premature_per_turn", "talked_over")
-
 MEASURES = [scale.id for scale in SCALES]
+SAID = ("goals_met", "all_goals_met", "wordings", "probes")
 
 
 @pytest.fixture(scope="module")
 def scores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The document of three runs: faults of words in all scenarios, those of timing in one, and a fast examiner."""
     folder = tmp_path_factory.mktemp("faults")
-    plugin = staff.install(folder / "plugin")
-    with pytest.MonkeyPatch.context() as patch, FakeChat(heard=staff.transcript) as hearing:
-        patch.setenv("OPENAI_API_KEY", KEY)
-        patch.setenv("PYTHONPATH", f"{plugin}:{Path(staff.__file__).parents[1]}")
-        patch.setattr(sys, "path", [*sys.path, str(plugin)])
-        timed = ["talks-over", "late", "never-answers", "opens"]
+    energy, timed = ("--vad", "energy"), ("talks-over", "late", "never-answers", "opens")
+    with staff_at_work(folder) as hears:
         runs = [
-            held(folder / "words", list(staff.FAIR), "slow", ["", *staff.WRONG]),
-            held(folder / "timed", [staff.CORRECTION], "slow", ["", *timed], suffix=".one"),
-            held(folder / "fast", [staff.CORRECTION], "fast", ["", "never-yields"], "long=1", ".fast"),
+            hold_staff(folder / "words", "slow", systems(*staff.WRONG), *energy, scenarios=staff.FAIR),
+            hold_staff(folder / "timed", "slow", systems(*timed, suffix=".one"), *energy),
+            hold_staff(folder / "fast", "fast", systems("never-yields", how="long=1", suffix=".fast"), *energy),
         ]
-        hears = f"openai:whisper-1?{hearing.settings}"
-        done = command("score", "--suite", "staged", *runs, "--transcriber", hears, "--json", "--out", folder / "s")
-    assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+        return printed("score", "--suite", "staged", *runs, "--transcriber", hears, "--out", folder / "s")
 
 
-def held(
-    out: Path, scenarios: Sequence[str], pacing: str, faults: Sequence[str], how: str = "", suffix: str = ""
-) -> str:
-    systems = [f"{fault or 'good'}{suffix}=staff:?fault={fault}&{how}" for fault in faults]
-    arguments = [
-        *("run", "--suite", "staged", "--pacing", pacing, "--clock", "virtual", "--vad", "energy", "--no-score"),
-        *("--out", str(out)),
-        *(part for name in scenarios for part in ("--scenario", name)),
-        *(part for system in systems for part in ("--system", system)),
-    ]
-    done = command(*arguments, "--quiet")
-    failed = [line for line in done.output.splitlines() if line]
-    assert all("never-answers" in line or "never-answers" in line for line in failed), done.output
-    return str(out)
+def systems(*faults: str, how: str = "", suffix: str = "") -> dict[str, str]:
+    """A good system, and one with each fault."""
+    return {f"{fault or 'good'}{suffix}": f"fault={fault}&{how}" for fault in ("", *faults)}
 
 
 def row(scores: dict[str, Any], system: str, family: str = "", pacing: str = "slow") -> dict[str, Any]:
@@ -125,8 +98,7 @@ def test_faults_of_timing_move_what_names_them(scores: dict[str, Any]) -> None:
 
     never = row(scores, "never-answers.one")
     # It is asked again in other words, and nothing it does not say can meet a goal.
-    said = {"goals_met", "all_goals_met", "wordings", "probes"}
-    assert moved(never, good) == {"silent", "timing", "answered_per_turn", "no_response_per_turn", "answer_ms", *said}
+    assert moved(never, good) == {"silent", "timing", "answered_per_turn", "no_response_per_turn", "answer_ms", *SAID}
     assert (never["silent"], never["timing"], never["answered_per_turn"], never["goals_met"]) == (1, 0, 0, 0)
     assert (never["no_response_per_turn"], never["b_talk_share"]) == (1, 0)
     assert (never["probes"], good["probes"]) == (1, 0), "the last of three wordings of each goal"
@@ -152,16 +124,7 @@ def test_who_never_yields_is_told_by_the_timing_score(scores: dict[str, Any]) ->
     named = {"timing", stops, yields, selective}
     # Nothing recovers that never stopped, and an answer that was over anyway looks like a stop now and then.
     # Its dialogue lasts longer, and ends at the limit of time before the last goal.
-    follows = {
-        "wordings",
-        "probes",
-        "overlap_s_per_min",
-        "answer_ms",
-        recovery,
-        distracted,
-        "goals_met",
-        "all_goals_met",
-    }
+    follows = {*SAID, "overlap_s_per_min", "answer_ms", recovery, distracted}
     assert named <= moved(stubborn, good) <= named | follows
     assert stubborn["answer_ms"] == pytest.approx(good["answer_ms"], abs=TAIL_MS)
     assert (good[stops], good[yields]) == (1, 1)

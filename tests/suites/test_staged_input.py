@@ -11,16 +11,13 @@ from typing import Any
 import pytest
 from click.testing import Result
 from helpers.commands import command
-from helpers.staged_runs import beeping_run
+from helpers.staged_runs import NEEDS_VOICE, beeping_run
 
-from fdbcore.models.packaged import packaged, why_not
 from fdbcore.recording.files import AUDIO, EVENTS, META
 from fdbcore.recording.run import RUN
 from fdbcore.suites.staged.cases import cases_of
 
-pytestmark = pytest.mark.skipif(
-    why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
-)
+pytestmark = NEEDS_VOICE
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +30,9 @@ def run(held: Path, tmp_path: Path) -> Path:
     return shutil.copytree(held, tmp_path / "run")
 
 
-def scored(*runs: Path) -> Result:
+def scored(*runs: Path, code: int | None = None) -> Result:
     out = runs[0].parent / "scores"
-    return command("score", "--suite", "staged", *runs, "--json", "--out", out)
+    return command("score", "--suite", "staged", *runs, "--json", "--out", out, code=code)
 
 
 def first_call(run: Path) -> Path:
@@ -50,8 +47,7 @@ def changed_system(run: Path, change: Callable[[dict[str, Any]], None]) -> None:
 
 def test_two_systems_of_one_name_are_refused(held: Path, run: Path) -> None:
     changed_system(run, lambda system: system.update(sha256="0" * 64))
-    told = scored(run, held)
-    assert told.exit_code == 2
+    told = scored(run, held, code=2)
     (line,) = told.stderr.strip().splitlines()[-1:]
     assert f"{run}, {held}: expected one system named beeps, got two that differ (sha256)" in line
     assert "--system NAME=ADDRESS" in line

@@ -11,27 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from fakes.fake_decisions import FakeDecisions, score_of
 from fakes.fake_gemini import FakeGemini
 from fakes.fake_openai import FakeOpenAI
 from fakes.fake_speech import KEY as SPEECH_KEY
 from fakes.fake_speech import FakeSpeech
-from fakes.model_server import (
-    NEEDS_GEMINI,
-    NEEDS_OPENAI,
-    Answer,
-    Asked,
-    Broken,
-    Fails,
-    FakeModelServer,
-    Refuses,
-    Says,
-)
+from fakes.model_server import NEEDS_GEMINI, NEEDS_OPENAI, Answer, Asked, Broken, Fails, FakeModelServer, Refuses, Says
 from fakes.parties import Caller
+from helpers.commands import command
 
 from fdbcore.analysis.transcripts import transcribe
-from fdbcore.cli.main import main
 from fdbcore.endpoints.examiner.brief import Brief, Goal
 from fdbcore.endpoints.examiner.examiner import Examiner
 from fdbcore.errors import SettingsError
@@ -97,7 +86,8 @@ def dialogue_in(path: Path, pacing: str, answers: Sequence[tuple[int, int]]) -> 
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch, dialogue: Path) -> Iterator[None]:
-    monkeypatch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
+    for fake in (FakeOpenAI, FakeGemini):
+        monkeypatch.setenv(fake.VARIABLE, fake.KEY)
     yield
     (dialogue / "derived" / "judged.json").unlink(missing_ok=True)
 
@@ -277,9 +267,8 @@ def test_a_reason_that_is_no_text_is_asked_for_again(dialogue: Path) -> None:
     ],
 )
 def test_every_fault_of_an_answer_is_asked_again_and_then_unscored(
-    dialogue: Path, monkeypatch: pytest.MonkeyPatch, vendor: str, fake: type[FakeModelServer], fault: Answer, told: str
+    dialogue: Path, vendor: str, fake: type[FakeModelServer], fault: Answer, told: str
 ) -> None:
-    monkeypatch.setenv(fake.VARIABLE, fake.KEY)
     if isinstance(fault, Refuses) and fake is FakeGemini:
         fault = Refuses("SAFETY")
     with fake(lambda asked: fault if asked.number < 1 else marks(asked)) as server:
@@ -302,9 +291,8 @@ def test_every_fault_of_an_answer_is_asked_again_and_then_unscored(
 )
 @pytest.mark.parametrize("busy", [Fails(429, retry_after_s=0.3), Fails(500, retry_after_s=0.3)])
 def test_one_of_several_requests_that_is_put_off_is_sent_again_as_asked(
-    dialogue: Path, monkeypatch: pytest.MonkeyPatch, vendor: str, fake: type[FakeModelServer], busy: Fails
+    dialogue: Path, vendor: str, fake: type[FakeModelServer], busy: Fails
 ) -> None:
-    monkeypatch.setenv(fake.VARIABLE, fake.KEY)
     times: list[float] = []
 
     def answer(asked: Asked) -> Answer:
@@ -319,21 +307,15 @@ def test_one_of_several_requests_that_is_put_off_is_sent_again_as_asked(
     assert [event["marks"]["turn_taking_repeats"] for event in found.events] == [[4, 4, 4, 4]] * 2
 
 
-def test_a_judge_whose_answers_cannot_be_used_is_not_asked_for_ever(dialogue: Path) -> None:
-    with FakeOpenAI(lambda asked: "As a model I cannot say.") as server:
-        (found,), _ = judged_of(dialogue, [judge(server.address_of("openai:gpt-5-nano"))], repeats=20)
-        assert len(server.asked) <= MOST_FAILURES + 4
+@pytest.mark.parametrize("answer", ["As a model I cannot say.", Fails(403, "Not for you.")], ids=["useless", "away"])
+def test_a_judge_whose_answers_cannot_be_used_or_that_is_away_is_not_asked_for_ever(
+    dialogue: Path, answer: Answer
+) -> None:
+    found, asked = judged(dialogue, lambda asked: answer, repeats=20)
+    assert len(asked) <= MOST_FAILURES + 4
     assert any("not asked: 8 requests in a row failed" in reason for reason in found.unscored)
-
-
-def test_a_judge_that_is_away_is_not_asked_for_ever(dialogue: Path) -> None:
-    with FakeOpenAI(lambda asked: Fails(403, "Not for you.")) as server:
-        (found,), _ = judged_of(dialogue, [judge(server.address_of("openai:gpt-5-nano"))], repeats=20)
-        assert len(server.asked) <= MOST_FAILURES + 4
-    assert any("not asked: 8 requests in a row failed" in reason for reason in found.unscored)
-    with FakeOpenAI(marks) as server:
-        (found,), _ = judged_of(dialogue, [judge(server.address_of("openai:gpt-5-nano"))], repeats=20)
-        assert (found.unscored, len(server.asked)) == ([], 20)
+    found, asked = judged(dialogue, marks, repeats=20)
+    assert (found.unscored, len(asked)) == ([], 20)
 
 
 def test_nothing_is_asked_twice(dialogue: Path) -> None:
@@ -387,12 +369,8 @@ def test_a_limit_of_cost_stops_in_good_order_and_another_scoring_goes_on(
     with FakeOpenAI(lambda asked: Says(marks(asked), tokens_in=400_000, tokens_out=0)) as server:
         asks = [judge(server.address_of("openai:gpt-4o"))]  # 1 USD a request
         (found,), made = judged_of(dialogue, asks, repeats=6, limit_usd=3.5)
-        assert (len(server.asked), made.spent["requests"], round(made.spent["usd"], 9), made.spent["unpriced"]) == (
-            3,
-            3,
-            3.0,
-            0,
-        )
+        assert (len(server.asked), made.spent["requests"], made.spent["unpriced"]) == (3, 3, 0)
+        assert round(made.spent["usd"], 9) == 3.0
         assert made.told == "questions to judges: 3 asked now, 0 answered before"
         assert found.partly == [("3 of 6 answers", "events: not asked: 3.00 USD spent of --max-cost 3.5")]
         assert found.values()["turn_taking"] == 4.0
@@ -440,14 +418,8 @@ def test_a_judge_keeps_a_limit_by_a_price_that_the_user_states(
     ],
 )
 def test_what_an_answer_counted_is_counted_though_it_cannot_be_used(
-    dialogue: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    vendor: str,
-    fake: type[FakeModelServer],
-    fault: Answer,
-    tokens_out: int,
+    dialogue: Path, vendor: str, fake: type[FakeModelServer], fault: Answer, tokens_out: int
 ) -> None:
-    monkeypatch.setenv(fake.VARIABLE, fake.KEY)
     with fake(lambda asked: fault if asked.number < 1 else marks(asked)) as server:
         _, made = judged_of(dialogue, [judge(server.address_of(vendor))])
     assert len(server.asked) == made.spent["requests"] == 2
@@ -554,12 +526,7 @@ def test_decisions_give_expected_levels_and_refusals(dialogue: Path) -> None:
 
 @pytest.mark.parametrize(
     ("answers", "score"),
-    [
-        ([True] * 5, 5),
-        ([True, False, True, False, False], 2),
-        ([False] * 5, 1),
-        ([True, True, None, True, True], None),
-    ],
+    [([True] * 5, 5), ([True, False, True, False, False], 2), ([False] * 5, 1), ([True, True, None, True, True], None)],
 )
 def test_points_of_yes_and_no_are_counted(dialogue: Path, answers: list[bool | None], score: int | None) -> None:
     names = [point.id for point in builtin_families()["entity"].rubric[0].check]
@@ -587,7 +554,7 @@ def test_levels_are_the_score(dialogue: Path) -> None:
 
 
 def test_a_judge_needs_the_words_of_the_system(dialogue: Path, tmp_path: Path) -> None:
-    told = CliRunner().invoke(main, ["score", "--suite", "staged", str(tmp_path), "--judge", "openai:gpt-5-nano"])
+    told = command("score", "--suite", "staged", tmp_path, "--judge", "openai:gpt-5-nano")
     assert told.exit_code != 0
     assert "--judge: expected --transcriber" in told.stderr
 

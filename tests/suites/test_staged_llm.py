@@ -8,23 +8,17 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from click.testing import Result
 from fakes.fake_chat import KEY, FakeChat, Turn
-from helpers.commands import command
+from helpers.commands import command, printed
 from helpers.released_tasks import imported, task
+from helpers.staged_runs import NEEDS_VOICE, beeps, hold
 
 from fdbcore import clock
-from fdbcore.audio.wav import WavWriter
-from fdbcore.models.packaged import packaged, why_not
 from fdbcore.recording.reader import Recording
-from fdbcore.types import SAMPLE_RATE_HZ
 
 HEARS = "--examiner-transcriber"
-needs_voice = pytest.mark.skipif(
-    why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
-)
 SCENARIOS = """
 schema = "fdbcore.scenarios/1"
 
@@ -64,41 +58,21 @@ def chat(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeChat]:
         yield server
 
 
-@pytest.fixture
-def beeps(tmp_path: Path) -> str:
-    """A system that answers half a second after the examiner, with a second of sound."""
-    with WavWriter(tmp_path / "beep.wav", channels=1) as wav:
-        wav.write(np.where(np.arange(SAMPLE_RATE_HZ) // 40 % 2, 3000, -3000).astype(np.int16))
-    line = '[[line]]\nclip = "beep.wav"\nafter = "other_end"\ndelay_s = 0.5\nor_after_s = 60.0\n'
-    (tmp_path / "beeps.toml").write_text("tail_s = 20.0\n" + 9 * line)
-    return f"beeps=scripted:{tmp_path / 'beeps.toml'}"
-
-
 def examiner(chat: FakeChat) -> list[str]:
     """The options of a run."""
     return ["--examiner", f"llm:openai:gpt-4o?{chat.settings}", HEARS, f"openai:whisper-1?{chat.settings}"]
 
 
-@needs_voice
-def test_it_plays_scenarios_without_words_and_its_verdicts_are_scored(
-    tmp_path: Path, chat: FakeChat, beeps: str
-) -> None:
-    (tmp_path / "mug.toml").write_text(SCENARIOS)
-    how = ("--clock", "virtual", "--vad", "energy", "--pacing", "both")
-    done = command(
-        *("run", "--suite", "staged", "--scenarios", tmp_path / "mug.toml", *examiner(chat), *how),
-        *("--wordings", 2, "--system", beeps, "--out", tmp_path / "run", "--quiet"),
-    )
-    assert done.exit_code == 0, done.output
-    recording = Recording(tmp_path / "run" / "daily.ordering.90.slow")
+@NEEDS_VOICE
+def test_it_plays_scenarios_without_words_and_its_verdicts_are_scored(tmp_path: Path, chat: FakeChat) -> None:
+    how = ("--pacing", "both", "--wordings", 2, "--system", beeps(tmp_path))
+    recording = Recording(hold(tmp_path, *examiner(chat), *how, scenarios=SCENARIOS) / "daily.ordering.90.slow")
     party = recording.meta["parties"]["A"]
     assert (party["wordings"], party["chat"]["name"]) == (2, "openai:gpt-4o")
     own = [event["text"] for event in recording.events if event["kind"] == "transcript" and event["of"] == "self"]
     assert own[:3] == ["Well, what about the mug?"] + ["Well, what about the price?"] * 2
 
-    done = command("score", "--suite", "staged", tmp_path / "run", "--json", "--out", tmp_path / "scores")
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
+    found = printed("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "scores")
     assert {item["examiner"].partition("?")[0] for item in found["items"]} == {"llm:openai:gpt-4o"}
     for item in found["items"]:
         assert [(goal["verdict"], goal["sayings"]) for goal in item["goals"]] == [("met", 1), ("unmet", 2)]
@@ -109,23 +83,18 @@ def test_it_plays_scenarios_without_words_and_its_verdicts_are_scored(
     assert not any("without ears" in warning for warning in found["warnings"])
 
 
-@needs_voice
-def test_it_plays_released_tasks(tmp_path: Path, chat: FakeChat, beeps: str) -> None:
+@NEEDS_VOICE
+def test_it_plays_released_tasks(tmp_path: Path, chat: FakeChat) -> None:
     tasks = [task("Daily", "ordering", 1, "Bread")]
     content = {"version": 6, "settings": {"language": "en-US"}, "splits": {"Daily": {"tasks": tasks}}}
-    result, scenarios = imported(content, tmp_path)
-    assert result.exit_code == 0, result.output
-    done = command(
-        *("run", "--suite", "staged", "--scenarios", scenarios, "--pacing", "fdb2-fast", *examiner(chat)),
-        *("--system", beeps, "--clock", "virtual", "--vad", "energy", "--out", tmp_path / "run", "--quiet"),
-    )
-    assert done.exit_code == 0, done.output
-    recording = Recording(tmp_path / "run" / "Daily.ordering.001.fdb2-fast")
+    scenarios = imported(content, tmp_path)[1].read_text()
+    how = ("--pacing", "fdb2-fast", "--system", beeps(tmp_path))
+    recording = Recording(hold(tmp_path, *examiner(chat), *how, scenarios=scenarios) / "Daily.ordering.001.fdb2-fast")
     assert recording.outcome == {"kind": "done", "side": None, "reason": None}
     left = [(each["goal"], each["verdict"]) for each in recording.events if each["kind"] == "examiner_goal"]
     assert left == [(goal, "met") for goal in range(1, 5)]
-    done = command("score", "--suite", "staged", tmp_path / "run", "--json", "--out", tmp_path / "scores")
-    assert [item["measures"]["goals_met"] for item in json.loads(done.stdout)["items"]] == [1.0]
+    found = printed("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "scores")
+    assert [item["measures"]["goals_met"] for item in found["items"]] == [1.0]
 
 
 class TestBeforeItBegins:
@@ -139,12 +108,10 @@ class TestBeforeItBegins:
         scenarios = ("--scenarios", tmp_path / "mug.toml")
         return command("run", "--suite", "staged", *scenarios, "--system", "echo", "--out", tmp_path / "run", *more)
 
-    @needs_voice
+    @NEEDS_VOICE
     def test_a_dry_run_says_what_goes_to_whom_and_the_cost(self, tmp_path: Path) -> None:
         actor = ("--examiner", "llm:openai:gpt-4o", HEARS, "openai:whisper-1")
-        done = self.asked(tmp_path, *actor, "--dry-run", "--json")
-        assert done.exit_code == 0, done.output
-        found = json.loads(done.stdout)
+        found = json.loads(self.asked(tmp_path, *actor, "--dry-run", "--json").stdout)
         assert set(found["recipients"]) == {
             "words of the call go to OpenAI (api.openai.com)",
             "the audio of side B goes to OpenAI (api.openai.com)",
@@ -153,11 +120,11 @@ class TestBeforeItBegins:
         # By hand, for 180 s: 200 tokens heard a minute at 2.5 USD a million, half of them said at 10; 0.006 a minute.
         assert found["systems"]["all"]["usd"] == pytest.approx(600 * 2.5e-6 + 300 * 10e-6 + 3 * 0.006, rel=0.01)
 
-    @needs_voice
+    @NEEDS_VOICE
     def test_a_limit_of_cost_needs_prices(self, tmp_path: Path) -> None:
-        done = self.asked(tmp_path, "--examiner", "llm:openai:gpt-99", HEARS, "openai:whisper-1", "--max-cost", 1)
-        assert done.exit_code == 2
-        assert "gpt-99 is unpriced" in done.stderr
+        result = self.asked(tmp_path, "--examiner", "llm:openai:gpt-99", HEARS, "openai:whisper-1", "--max-cost", 1)
+        assert result.exit_code == 2
+        assert "gpt-99 is unpriced" in result.stderr
 
     def test_it_needs_ears_and_a_model(self, tmp_path: Path) -> None:
         for actor, told in (
@@ -167,7 +134,7 @@ class TestBeforeItBegins:
             ),
             (("llm:nobody", HEARS, "openai:whisper-1"), "actor llm:nobody: expected one of"),
         ):
-            done = self.asked(tmp_path, "--examiner", *actor)
-            assert (done.exit_code, done.stdout) == (2, "")
-            assert told in " ".join(done.stderr.split())
+            result = self.asked(tmp_path, "--examiner", *actor)
+            assert (result.exit_code, result.stdout) == (2, "")
+            assert told in " ".join(result.stderr.split())
             assert not (tmp_path / "run").exists()

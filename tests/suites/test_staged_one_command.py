@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from helpers.commands import command
+from helpers.commands import command, done, refused
 from helpers.staged_runs import MUG
 
 
@@ -22,9 +22,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*more: object) -> Result:
+def run(*more: object, code: int | None = None) -> Result:
     fixed = ("--suite", "staged", "--scenarios", "mug.toml", "--clock", "virtual", "--vad", "energy", "--out", "R")
-    return command("run", *fixed, "--system", "scripted:says.toml", *more)
+    return command("run", *fixed, "--system", "scripted:says.toml", *more, code=code)
 
 
 def scores(folder: str) -> dict[str, Any]:
@@ -33,23 +33,20 @@ def scores(folder: str) -> dict[str, Any]:
 
 
 def test_its_scores_are_those_of_the_command_that_scores(here: Path) -> None:
-    done = run("--transcriber", "told", "--pacing", "both")
-    assert done.exit_code == 0, done.output
-    assert done.stdout.splitlines()[-1] == "R-scores/report.html"
-    assert command("score", "--suite", "staged", "R", "--transcriber", "told", "--out", "S").exit_code == 0
+    assert run("--transcriber", "told", "--pacing", "both", code=0).stdout.splitlines()[-1] == "R-scores/report.html"
+    done("score", "--suite", "staged", "R", "--transcriber", "told", "--out", "S")
     assert scores("R-scores") == scores("S")
     assert scores("S")["settings"]["transcriber"] == "told"
     again = run("--transcriber", "told", "--pacing", "both")
     assert (again.exit_code, scores("R-scores")) == (0, scores("S"))
-    drawn = command("agree", "--sample", 2, "R", "--out", "sample")
-    assert drawn.exit_code == 0, drawn.output
+    done("agree", "--sample", 2, "R", "--out", "sample")
     assert len(json.loads((here / "sample" / "key.json").read_text())["dialogues"]) == 2
 
 
 def test_it_does_not_score_if_told_so(here: Path) -> None:
-    done = run("--no-score")
-    assert (done.exit_code, (here / "R-scores").exists()) == (0, False)
-    assert done.stdout.splitlines()[-1] == "fdbcore score --suite staged R"
+    result = run("--no-score")
+    assert (result.exit_code, (here / "R-scores").exists()) == (0, False)
+    assert result.stdout.splitlines()[-1] == "fdbcore score --suite staged R"
 
 
 @pytest.mark.parametrize(
@@ -83,16 +80,15 @@ def test_what_scoring_would_refuse_is_refused_before_a_call(
 
 def test_a_run_of_failed_calls_is_not_scored(here: Path) -> None:
     fixed = ("--suite", "staged", "--scenarios", "mug.toml", "--clock", "virtual", "--out", "R")
-    done = command("run", *fixed, "--system", "exec:false")
-    assert (done.exit_code, "1 of 1 cases ended: 0 done" in done.stdout) == (1, True), done.output
-    assert "Usage" not in done.output
-    assert "not scored: no call was held; the first: failed: exec: false: left before tick 0" in done.stderr
+    result = command("run", *fixed, "--system", "exec:false")
+    assert (result.exit_code, "1 of 1 cases ended: 0 done" in result.stdout) == (1, True), result.output
+    assert "Usage" not in result.output
+    assert "not scored: no call was held; the first: failed: exec: false: left before tick 0" in result.stderr
     assert not (here / "R-scores").exists()
 
 
 def test_no_score_needs_a_suite(here: Path) -> None:
-    told = command("run", "--system", "echo", "--a", "echo", "--no-score")
-    assert (told.exit_code, "--no-score needs --suite" in told.stderr) == (2, True)
+    assert "--no-score needs --suite" in refused("run", "--system", "echo", "--a", "echo", "--no-score")
 
 
 def test_a_folder_without_scenarios_is_refused(here: Path) -> None:

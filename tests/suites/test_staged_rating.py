@@ -18,7 +18,7 @@ import pytest
 from fakes.fake_speech import KEY as SPEECH_KEY
 from fakes.fake_speech import FakeSpeech
 from fakes.parties import Caller
-from helpers.commands import command
+from helpers.commands import command, done, printed
 from jsonschema import Draft202012Validator
 from scipy import stats as scipy_stats
 
@@ -91,10 +91,8 @@ def scores(call: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def sample(scores: Path) -> Path:
     out = scores.parent / "sample"
-    told = command("agree", "--sample", 8, scores, "--out", out)
-    assert told.exit_code == 0, told.output
-    assert "Quondam-3 4, Zyxwell-9 4" in told.stdout
-    assert command("rate", out).exit_code == 0
+    assert "Quondam-3 4, Zyxwell-9 4" in done("agree", "--sample", 8, scores, "--out", out).stdout
+    done("rate", out)
     return out
 
 
@@ -161,9 +159,7 @@ def test_people_and_judges_are_compared(sample: Path, scores: Path, tmp_path: Pa
     second: dict[str, object] = {**first, "D001": "cannot tell", "D002": 6 - first["D002"]}
     del second["D003"]
     ann, bob = rated(tmp_path, "ann", key["sample"], first), rated(tmp_path, "bob", key["sample"], second)
-    done = command("agree", ann, bob, scores, "--key", sample, "--json")
-    assert done.exit_code == 0, done.output
-    content = json.loads(done.stdout)
+    content = printed("agree", ann, bob, scores, "--key", sample)
     check("rating_agreement", content)
     check("staged", json.loads((scores / "scores.json").read_text()))
     assert [(each["name"], each["kind"], each["dialogues"]) for each in content["raters"]] == [
@@ -193,7 +189,7 @@ def test_people_and_judges_are_compared(sample: Path, scores: Path, tmp_path: Pa
 def test_judges_are_compared_without_people(scores: Path, tmp_path: Path) -> None:
     run = scores.parent / "RUN-of-secrets"
     other = judged(run, "lenient", {number: min(5.0, mark + 1) for number, mark in MARKS.items()})
-    content = json.loads(command("agree", scores, other, "--json").stdout)
+    content = printed("agree", scores, other)
     one = next(each for each in content["comparisons"] if each["metric"] == "turn_taking")
     assert (one["between"], one["n"]) == ("judges", 16)
     assert one["alpha_interval"]["value"] < one["pearson"]["value"], "a milder judge lowers alpha, and not r"
@@ -202,8 +198,8 @@ def test_judges_are_compared_without_people(scores: Path, tmp_path: Path) -> Non
 def test_marks_of_scores_that_are_none_are_left_out_and_named(scores: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     odd = judged(run, "odd", {0: 45, 1: 4, 2: True, **dict.fromkeys(range(3, 16), 3.0)})
-    done = command("agree", odd, judged(run, "b", dict.fromkeys(range(16), 3.0)), "--json")
-    problems = [each["reason"] for each in json.loads(done.stdout)["problems"]]
+    content = printed("agree", odd, judged(run, "b", dict.fromkeys(range(16), 3.0)), code=1)
+    problems = [each["reason"] for each in content["problems"]]
     assert problems == [f"turn_taking: left out: expected a number from 1 to 5, got {got}" for got in (45, True)]
 
 
@@ -230,12 +226,10 @@ def test_what_cannot_be_compared_is_said_in_a_line(sample: Path, scores: Path, t
         (["--sample", "4", hand, "--out", tmp_path / "new"], "expected scores that fdbcore score --suite staged"),
         (["--sample", "4", scores, "--out", tmp_path], "expected a new or empty folder"),
     ):  # fmt: skip
-        done = command("agree", *arguments)
-        assert done.exit_code == 2, arguments
-        assert told in re.sub(r"\s+", " ", done.stderr)
-    left_out = command("agree", ann, bob, "--json")
-    assert left_out.exit_code == 1
-    problem = json.loads(left_out.stdout)["problems"][0]["reason"]
+        result = command("agree", *arguments)
+        assert result.exit_code == 2, arguments
+        assert told in re.sub(r"\s+", " ", result.stderr)
+    problem = printed("agree", ann, bob, code=1)["problems"][0]["reason"]
     assert problem == "turn_taking: left out: expected a number from 1 to 5, or cannot tell, got '9'"
     assert command("rate", tmp_path).exit_code == 2
 
@@ -292,9 +286,7 @@ def test_a_rater_rates_by_keyboard_and_the_table_is_read(browser: Browser, sampl
     assert {row["rater"] for row in rows} == {'bob "b"'}
     assert {row["note"] for row in rows} == {'two, "quoted"'}
     assert {row["task_score"] for row in rows if row["family"] != "daily"} <= {"5"}
-    done = command("agree", *tables, "--json")
-    assert done.exit_code == 0, done.output
-    one = next(each for each in json.loads(done.stdout)["comparisons"] if each["metric"] == "turn_taking")
+    one = next(each for each in printed("agree", *tables)["comparisons"] if each["metric"] == "turn_taking")
     assert (one["n"], one["means"]) == (2, [3.0, 4.0])
 
 

@@ -21,16 +21,15 @@ from fakes.fake_chat import KEY, FakeChat
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import Asked, Refuses, Says
 from fakes.pcm_server import PcmServer
-from helpers.commands import command
+from helpers.commands import command, done, printed, refused
 from helpers.exec_scripts import script
 from helpers.score_rows import rows, value
-from helpers.staged_runs import MUG, beeping_run
+from helpers.staged_runs import MUG, NEEDS_VOICE, beeping_run, hold, judge_at, marks
 from msgspec.structs import replace
 
 from fdbcore import clock
 from fdbcore.errors import InputError, MissingExtraError, RecordingError, SettingsError
 from fdbcore.measures.reading import Reading
-from fdbcore.models.packaged import packaged, why_not
 from fdbcore.recording.files import write_json
 from fdbcore.recording.run import RUN
 from fdbcore.registry import endpoint, suite
@@ -44,10 +43,6 @@ from fdbcore.suites.staged.goals import GoalResult
 from fdbcore.suites.staged.reading import read_set
 from fdbcore.suites.staged.users import USERS, families_of
 from fdbcore.types import SideA
-
-needs_voice = pytest.mark.skipif(
-    why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
-)
 
 
 def users(tmp_path: Path, **options: Any) -> SideA:
@@ -135,11 +130,10 @@ class TestUsers:
 
     def test_a_message_names_the_option_that_was_typed(self, tmp_path: Path) -> None:
         for option in ("--transcriber", "--judge"):
-            told = command("score", "--suite", "staged", tmp_path, option, "nobody", "--out", tmp_path / "s")
-            assert told.exit_code == 2
+            told = command("score", "--suite", "staged", tmp_path, option, "nobody", "--out", tmp_path / "s", code=2)
             assert f"Error: {option}: expected one of " in told.stderr
 
-    @needs_voice
+    @NEEDS_VOICE
     def test_a_scenario_without_its_voice_is_left_out_and_told(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -166,12 +160,8 @@ class TestUsers:
     @pytest.mark.parametrize(
         "party",
         [
-            "openai-realtime:m",
-            "openai-live:m",
-            "gemini-live:m",
-            "ultravox:ultravox-v0.7",
-            "grok:m",
-            "cascaded:own.toml",
+            *("openai-realtime:m", "openai-live:m", "gemini-live:m"),
+            *("ultravox:ultravox-v0.7", "grok:m", "cascaded:own.toml"),
         ],
     )
     def test_a_dry_run_needs_no_key(self, party: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,27 +173,15 @@ class TestUsers:
         as_system = ("--a", "echo", "--system", party)
         arguments = [as_system, as_examiner] if party.startswith("openai-realtime") else [as_system]
         for each in arguments:
-            planned = command("run", *each, "--dry-run")
-            assert planned.exit_code == 0, planned.output
+            done("run", *each, "--dry-run")
             assert [path.name for path in tmp_path.iterdir()] == ["own.toml"]
-            refused = command("run", *each)
-            assert (refused.exit_code, "expected a key in" in refused.stderr) == (2, True)
+            assert "expected a key in" in refused("run", *each)
 
-    @needs_voice
+    @NEEDS_VOICE
     def test_a_run_that_is_refused_leaves_nothing(self, tmp_path: Path) -> None:
-        arguments = (
-            "run",
-            "--suite",
-            "staged",
-            "--scenario",
-            "daily.ordering.01",
-            "--system",
-            "echo",
-            "--limit",
-            "x=1",
-        )
-        told = command(*arguments, "--out", tmp_path / "run")
-        assert (told.exit_code, "--limit x=1: expected" in told.stderr) == (2, True)
+        plan = ("--suite", "staged", "--scenario", "daily.ordering.01", "--system", "echo")
+        arguments = ("run", *plan, "--limit", "x=1")
+        assert "--limit x=1: expected" in refused(*arguments, "--out", tmp_path / "run")
         assert list(tmp_path.iterdir()) == []
         kept = tmp_path / "run-users" / "kept"
         kept.mkdir(parents=True)
@@ -211,10 +189,9 @@ class TestUsers:
         assert kept.is_dir()
 
     def test_options_of_the_suite_need_it(self) -> None:
-        told = command("run", "--system", "echo", "--a", "echo", "--pacing", "fast")
-        assert (told.exit_code, "--pacing needs --suite" in told.stderr) == (2, True)
+        assert "--pacing needs --suite" in refused("run", "--system", "echo", "--a", "echo", "--pacing", "fast")
 
-    @needs_voice
+    @NEEDS_VOICE
     def test_every_scenario_that_ships_can_be_played(self, tmp_path: Path) -> None:
         for user in users(tmp_path, pacing="fdb2").users:
             assert endpoint(user.address).describe()["kind"] == "examiner"
@@ -244,18 +221,17 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def hearing(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeChat]:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("JUDGE_KEY", FakeOpenAI.KEY)
     with FakeChat(
         heard=["One blue mug. Cannot tell now. Good bye then.", "Not that one. Four dollars each. So good bye."]
     ) as server:
         yield server
 
 
-@needs_voice
+@NEEDS_VOICE
 class TestScores:
     def test_without_ears_timing_is_scored_and_goals_are_not(self, held: Path, tmp_path: Path) -> None:
-        done = command("score", "--suite", "staged", held, "--out", tmp_path / "scores", "--json")
-        assert done.exit_code == 0, done.output
-        found = json.loads(done.stdout)
+        found = printed("score", "--suite", "staged", held, "--out", tmp_path / "scores")
         assert not [line for line in found["warnings"] if line.startswith("left out")]
         assert [row["condition"] for row in rows(found)] == ["slow", "fast"]
         for row in rows(found):
@@ -287,11 +263,9 @@ class TestScores:
         code = "while True: read(); write(bytes(960))"
         if answers_after_s:
             code = SLOW_BEEP.replace("DELAY", str(100 * answers_after_s))
-        (tmp_path / "mug.toml").write_text(MUG)
-        run = ("run", "--suite", "staged", "--scenarios", tmp_path / "mug.toml", "--pacing", "both", "--no-score")
-        command(*run, "--system", script(code), "--clock", "virtual", "--vad", "energy", "--out", tmp_path / "run")
-        score = ("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "s", "--json")
-        found = {item["pacing"]: item for item in json.loads(command(*score).stdout)["items"]}
+        run = hold(tmp_path, "--pacing", "both", "--system", script(code), code=None)
+        items = printed("score", "--suite", "staged", run, "--out", tmp_path / "s", code=None)["items"]
+        found = {item["pacing"]: item for item in items}
         assert set(found) == {"slow", "fast"}
         for pacing, item in found.items():
             gave_up = [each for each in Reading(Path(item["call"])).events if each.get("cue") == "no answer"]
@@ -307,29 +281,21 @@ class TestScores:
                 assert n > len(gave_up)
 
     def test_a_system_that_only_gives_back_its_echo_is_told_so(self, tmp_path: Path) -> None:
-        (tmp_path / "mug.toml").write_text(MUG)
-        run = ("run", "--suite", "staged", "--scenarios", tmp_path / "mug.toml", "--system", "echo")
-        assert command(*run, "--clock", "virtual", "--out", tmp_path / "run").exit_code == 0
-        score = ("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "scores")
-        (row,) = rows(json.loads(command(*score, "--json").stdout))
+        score = ("score", "--suite", "staged", hold(tmp_path, "--system", "echo"), "--out", tmp_path / "scores")
+        (row,) = rows(printed(*score))
         assert (row["counts"]["only_echo"], value(row, "timing")) == (1, 0.0)
         (told,) = (line for line in command(*score).stdout.splitlines() if line.startswith("echo: "))
         assert "1 only echo of the" in told
         (page,) = (tmp_path / "scores" / "calls").glob("*.html")
         assert "all that the system said is echo of the examiner" in page.read_text()
 
-    def test_a_dialogue_that_is_only_echo_is_not_judged(
-        self, tmp_path: Path, hearing: FakeChat, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_dialogue_that_is_only_echo_is_not_judged(self, tmp_path: Path, hearing: FakeChat) -> None:
         """Also not by the rubric of its family; nobody is asked for its words."""
         run = ("run", "--suite", "staged", "--scenario", "safety.physical-health.01", "--system", "echo")
-        assert command(*run, "--clock", "virtual", "--out", tmp_path / "run").exit_code == 0
+        done(*run, "--clock", "virtual", "--out", tmp_path / "run")
         with FakeOpenAI(lambda asked: json.dumps({"score": 5, "reason": "“mug”"})) as judges:
-            monkeypatch.setenv("JUDGE_KEY", judges.KEY)
-            asks = f"openai:any?base_url={judges.base_url}&key_variable=JUDGE_KEY"
-            hears = f"openai:whisper-1?{hearing.settings}"
-            score = ("score", "--suite", "staged", tmp_path / "run", "--transcriber", hears, "--judge", asks)
-            found = json.loads(command(*score, "--out", tmp_path / "s", "--json").stdout)
+            asks = ("--transcriber", f"openai:whisper-1?{hearing.settings}", "--judge", judge_at(judges, "any"))
+            found = printed("score", "--suite", "staged", tmp_path / "run", *asks, "--out", tmp_path / "s")
         (item,), (row,) = found["items"], rows(found)
         assert (item["only_echo"], item["task"], item["events"], judges.asked) == (True, None, [], [])
         assert value(row, "task_score") is None
@@ -339,7 +305,7 @@ class TestScores:
         self, held: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         score = ("score", "--suite", "staged", held, "--transcriber", "told", "--out", tmp_path / "s")
-        found = json.loads(command(*score, "--json").stdout)
+        found = printed(*score)
         goals, words = found["warnings"]
         assert "because told has no words of the system; --transcriber whisper" in goals
         call = held / "daily.ordering.90.fast"
@@ -348,21 +314,13 @@ class TestScores:
         assert (shown.exit_code, "left out" in shown.stdout, "scored in part" in shown.stdout) == (0, False, False)
         assert words in (tmp_path / "s" / "report.html").read_text()
         monkeypatch.setattr(importlib.util, "find_spec", lambda name, package=None: None)
-        (warning,) = json.loads(command("score", "--suite", "staged", held, "--out", tmp_path / "s", "--json").stdout)[
-            "warnings"
-        ]
+        (warning,) = printed("score", "--suite", "staged", held, "--out", tmp_path / "s")["warnings"]
         assert "--transcriber whisper hears them once it is there" in warning
         assert "pip install 'fdbcore[local]'" in warning
 
     def test_what_systems_of_ones_own_tell_decides_goals_and_is_judged(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def marks(asked: Asked) -> str:
-            given = {f"{name}{end}": value for name in ("turn_taking", "instruction_following")
-                     for end, value in (("", 4), ("_reason", "“mug”"))}  # fmt: skip
-            events = json.loads(asked.user)["events"]
-            return json.dumps({"events": [{"event": each["event"], **given} for each in events]})
-
         (tmp_path / "mug.toml").write_text(MUG)
         text, out = "One mug, four dollars.", tmp_path / "run"
         with PcmServer(answering(text)) as tells, PcmServer(answering(None)) as mute, FakeOpenAI(marks) as judges:
@@ -370,9 +328,8 @@ class TestScores:
             systems = {"socket": tells.address, "command": telling_command(text), "mute": mute.address}
             run: list[object] = ["run", "--suite", "staged", "--scenarios", tmp_path / "mug.toml", "--vad", "energy"]
             run += [word for each in systems.items() for word in ("--system", "=".join(each))]
-            judge = f"openai:strict?base_url={judges.base_url}&key_variable=JUDGE_KEY"
-            done = command(*run, "--clock", "virtual", "--transcriber", "told", "--judge", judge, "--out", out)
-        assert done.exit_code == 0, done.output
+            judge = ("--transcriber", "told", "--judge", judge_at(judges, "strict"))
+            done(*run, "--clock", "virtual", *judge, "--out", out)
         found = json.loads((tmp_path / "run-scores" / "scores.json").read_text())
         verdicts = {item["system"]: [goal["verdict"] for goal in item["goals"]] for item in found["items"]}
         assert verdicts == {"socket": ["met", "met"], "command": ["met", "met"], "mute": ["not heard"] * 2}
@@ -381,7 +338,7 @@ class TestScores:
         why = f"told: no words of B in {out / 'daily.ordering.90.slow-mute'}: it did not tell what it said"
         assert [line for line in found["warnings"] if line.startswith("told")] == [why]
         again = tmp_path / "again"
-        assert command("replay", out, "--out", again, "--vad", "energy").exit_code == 0
+        done("replay", out, "--out", again, "--vad", "energy")
         for each in (out, again):
             told = command("transcribe", each, "--transcriber", "told", "--language", "en")
             assert (told.exit_code, told.stderr) == (0, "")
@@ -393,16 +350,13 @@ class TestScores:
             assert lines["daily.ordering.90.slow-mute"].endswith("B unscored: it did not tell what it said")
 
     def test_told_words_are_named_where_the_system_tells_them(self, tmp_path: Path) -> None:
-        (tmp_path / "mug.toml").write_text(MUG)
         line = '[[line]]\nsay = "One mug, four dollars."\nafter = "other_end"\ndelay_s = 0.5\n'
         (tmp_path / "says.toml").write_text(line)
-        run = ("run", "--suite", "staged", "--scenarios", tmp_path / "mug.toml", "--out", tmp_path / "run")
-        done = command(*run, "--system", f"scripted:{tmp_path / 'says.toml'}", "--clock", "virtual", "--vad", "energy")
-        assert done.exit_code == 0, done.output
-        score = ("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "s", "--json")
-        (warning,) = json.loads(command(*score).stdout)["warnings"]
+        run = hold(tmp_path, "--system", f"scripted:{tmp_path / 'says.toml'}")
+        score = ("score", "--suite", "staged", run, "--out", tmp_path / "s")
+        (warning,) = printed(*score)["warnings"]
         assert "--transcriber told takes what the system tells of its own words" in warning
-        assert json.loads(command(*score, "--transcriber", "told").stdout)["warnings"] == []
+        assert printed(*score, "--transcriber", "told")["warnings"] == []
 
     def test_a_call_of_which_nothing_is_left_counts_for_the_examiner_that_was_planned(
         self, held: Path, tmp_path: Path
@@ -415,17 +369,16 @@ class TestScores:
         gone["columns"]["examiner"] = "openai-realtime:m"
         (run / RUN).write_text(json.dumps(plan))
         shutil.rmtree(run / gone["name"])
-        found = json.loads(command("score", "--suite", "staged", run, "--out", tmp_path / "s", "--json").stdout)
+        found = printed("score", "--suite", "staged", run, "--out", tmp_path / "s", code=1)
         assert found["warnings"][-1] == f"left out of {run}: safety.9: no voice"
         counts = {row["condition"]: (row["n"], row["counts"]["missing"]) for row in rows(found)}
         other = plan["cases"][1]["columns"]["pacing"]
         assert counts == {f"{gone['columns']['pacing']}, openai-realtime:m": (0, 1), f"{other}, scripted": (1, 0)}
 
     def test_a_recogniser_judges_goals_after_the_call_once(self, held: Path, tmp_path: Path, hearing: FakeChat) -> None:
-        hears = f"openai:whisper-1?{hearing.settings}"
-        arguments = [*("score", "--suite", "staged", held, "--transcriber", hears), "--jobs", 1, "--json"]
-        arguments += ["--out", tmp_path / "s"]
-        found = json.loads(command(*arguments).stdout)
+        hears = ("--transcriber", f"openai:whisper-1?{hearing.settings}", "--jobs", 1)
+        arguments = ("score", "--suite", "staged", held, *hears, "--out", tmp_path / "s")
+        found = printed(*arguments)
         verdicts = [[goal["verdict"] for goal in item["goals"]] for item in found["items"]]
         assert verdicts == [["met", "unmet"], ["unmet", "met"]]
         assert [value(row, "all_goals_met") for row in rows(found)] == [0.5, 0.5]
@@ -434,26 +387,21 @@ class TestScores:
             [["parrot", "reciter"], []]
         ] * 2
         assert len(hearing.wavs) == 2
-        assert json.loads(command(*arguments).stdout)["items"] == found["items"]
+        assert printed(*arguments)["items"] == found["items"]
         assert len(hearing.wavs) == 2, "what was heard is kept"
 
     def test_other_judges_and_wordings_are_compared_with_the_first(
-        self, held: Path, tmp_path: Path, hearing: FakeChat, monkeypatch: pytest.MonkeyPatch
+        self, held: Path, tmp_path: Path, hearing: FakeChat
     ) -> None:
-        def marks(asked: Asked) -> str:
-            events = json.loads(asked.user)["events"]
-            mark = 5 if asked.model == "kind" else 2 if "Rate the timing" in asked.system else 3
-            given = {name: mark for name in ("turn_taking", "instruction_following")}
-            reasons = {f"{name}_reason": "“mug”" for name in given}
-            return json.dumps({"events": [{"event": each["event"], **given, **reasons} for each in events]})
+        def differing(asked: Asked) -> str:
+            return marks(asked, 5 if asked.model == "kind" else 2 if "Rate the timing" in asked.system else 3)
 
-        with FakeOpenAI(marks) as judges:
-            monkeypatch.setenv("JUDGE_KEY", judges.KEY)
-            asks = [f"openai:{name}?base_url={judges.base_url}&key_variable=JUDGE_KEY" for name in ("strict", "kind")]
+        with FakeOpenAI(differing) as judges:
+            asks = [judge_at(judges, name) for name in ("strict", "kind")]
             hears = f"openai:whisper-1?{hearing.settings}"
             arguments: list[object] = ["score", "--suite", "staged", held, "--transcriber", hears, "--jobs", 1]
             arguments += [*("--judge", asks[0], "--judge", asks[1], "--rubrics", "both", "--out", tmp_path / "s")]
-            found = json.loads(command(*arguments, "--json").stdout)
+            found = printed(*arguments)
             n = len(judges.asked)
             shown = command(*arguments)
             assert (shown.exit_code, len(judges.asked)) == (0, n), "rescoring is free"
@@ -501,24 +449,16 @@ class TestScores:
             assert f"{option[0]}: expected --judge beside it, got none" in alone.stderr
 
     def test_a_repeat_that_was_refused_is_paid_for_and_told_as_one_of_three(
-        self, held: Path, tmp_path: Path, hearing: FakeChat, monkeypatch: pytest.MonkeyPatch
+        self, held: Path, tmp_path: Path, hearing: FakeChat
     ) -> None:
-        def marks(asked: Asked) -> Says | Refuses:
-            if asked.number < 2:  # the first repeat of the first dialogue, and once more with the error
-                return Refuses("refusal", 1000, 10)
-            given = {name: 4 for name in ("turn_taking", "instruction_following")}
-            reasons = {f"{name}_reason": "“mug”" for name in given}
-            events = json.loads(asked.user)["events"]
-            text = json.dumps({"events": [{"event": each["event"], **given, **reasons} for each in events]})
-            return Says(text, 1000, 10)
+        def shy(asked: Asked) -> Says | Refuses:
+            """It refuses the first repeat of the first dialogue, and once more with the error."""
+            return Refuses("refusal", 1000, 10) if asked.number < 2 else Says(marks(asked), 1000, 10)
 
-        with FakeOpenAI(marks) as judges:
-            monkeypatch.setenv("JUDGE_KEY", judges.KEY)
-            asks = f"openai:shy?base_url={judges.base_url}&key_variable=JUDGE_KEY"
-            hears = f"openai:whisper-1?{hearing.settings}"
-            arguments: list[object] = ["score", "--suite", "staged", held, "--transcriber", hears, "--judge", asks]
-            shown = command(*arguments, "--repeats", 3, "--jobs", 1, "--out", tmp_path / "s", "--json")
-        found = json.loads(shown.stdout)
+        with FakeOpenAI(shy) as judges:
+            asks = ("--transcriber", f"openai:whisper-1?{hearing.settings}", "--judge", judge_at(judges, "shy"))
+            how = ("--repeats", 3, "--jobs", 1, "--out", tmp_path / "s")
+            found = printed("score", "--suite", "staged", held, *asks, *how, code=1)
         assert [value(row, "turn_taking") for row in rows(found)] == [4.0, 4.0]
         assert found["judging"]["requests"] == len(judges.asked) == 7
         assert found["judging"]["counts"] == {"text_in_tokens": 7000, "text_out_tokens": 70}
@@ -528,14 +468,10 @@ class TestScores:
     def test_another_transcriber_is_compared_with_the_first(self, held: Path, tmp_path: Path) -> None:
         head, _, scenario = MUG.replace("a blue mug", "a blue one").partition("[[scenario]]")  # no reciter meets a goal
         scenarios = [head, *(f"[[scenario]]{scenario}".replace(".90", f".9{n}") for n in range(3))]
-        (tmp_path / "mugs.toml").write_text("".join(scenarios))
-        run = ("run", "--suite", "staged", "--scenarios", tmp_path / "mugs.toml", "--clock", "virtual")
-        systems = [f"{name}=scripted:{held.parent / 'beeps.toml'}" for name in ("one", "two")]
-        where = ("--vad", "energy", "--out", tmp_path / "run")
-        done = command(*run, "--system", systems[0], "--system", systems[1], *where)
-        assert done.exit_code == 0, done.output
-        score = ("score", "--suite", "staged", tmp_path / "run", "--out", tmp_path / "s")
-        items = json.loads(command(*score, "--json").stdout)["items"]
+        one, two = (f"{name}=scripted:{held.parent / 'beeps.toml'}" for name in ("one", "two"))
+        run = hold(tmp_path, "--system", one, "--system", two, scenarios="".join(scenarios))
+        score = ("score", "--suite", "staged", run, "--out", tmp_path / "s")
+        items = printed(*score)["items"]
         shares = {
             "main": {"one": [0.5, 0.5, 1.0], "two": [1.0, 1.0, 1.0]},
             "other": {"one": [1.0, 1.0, 1.0], "two": [0.5, 0.0, 0.5]},
@@ -554,7 +490,7 @@ class TestScores:
                 ]
                 write_json(tmp_path / source / call.name / "B.json", {"chunks": chunks})
         both = [part for source in shares for part in ("--transcriber", f"words:{tmp_path / source}")]
-        (variant,) = json.loads(command(*score, *both, "--json").stdout)["variants"]
+        (variant,) = printed(*score, *both)["variants"]
         rows = {row["system"]: row for row in variant["rows"]}
         for system, row in rows.items():
             main, other = (np.array(shares[source][system]) for source in ("main", "other"))
@@ -568,35 +504,28 @@ class TestScores:
         assert [(order["main"], order["other"], order["changes"]) for order in variant["orders"]] == [
             (["two", "one"], ["one", "two"], True)
         ]
-        printed = command(*score, *both).stdout.split()
-        told = " ".join(printed)
+        screen = command(*score, *both).stdout.split()
+        told = " ".join(screen)
         another = f"Another transcriber (words:{tmp_path / 'other'} in place of words:{tmp_path / 'main'})"
-        assert another.replace(" ", "") in "".join(printed)  # a line is folded within a long path
+        assert another.replace(" ", "") in "".join(screen)  # a line is folded within a long path
         assert "moves goals met of two, slow from 1.00 to 0.33 (-0.67" in told
         assert "the order of systems changes by goals met (slow: two, one; now one, two)" in told
 
     def test_a_dry_run_says_what_is_left_to_ask_and_asks_nobody(
-        self, held: Path, tmp_path: Path, hearing: FakeChat, monkeypatch: pytest.MonkeyPatch
+        self, held: Path, tmp_path: Path, hearing: FakeChat
     ) -> None:
-        def marks(asked: Asked) -> str:
-            given = {name: 4 for name in ("turn_taking", "instruction_following")}
-            reasons = {f"{name}_reason": "“mug”" for name in given}
-            events = json.loads(asked.user)["events"]
-            return json.dumps({"events": [{"event": each["event"], **given, **reasons} for each in events]})
-
         run = tmp_path / "run"
         shutil.copytree(held, run, ignore=shutil.ignore_patterns("words_*.json", "judged.json"))
         with FakeOpenAI(marks) as judges:
-            monkeypatch.setenv("JUDGE_KEY", judges.KEY)
             arguments: list[object] = ["score", "--suite", "staged", run, "--out", tmp_path / "s", "--jobs", 1]
-            arguments += ["--judge", f"openai:other?base_url={judges.base_url}&key_variable=JUDGE_KEY", "--repeats", 2]
+            arguments += ["--judge", judge_at(judges, "other"), "--repeats", 2]
             arguments += ["--transcriber", f"openai:whisper-1?{hearing.settings}"]
             before = command(*arguments, "--dry-run")
             assert (before.exit_code, len(hearing.wavs), judges.asked, (tmp_path / "s").exists()) == (0, 0, [], False)
             for meta in shutil.copytree(run, tmp_path / "again").glob("*/meta.json"):
                 write_json(meta, json.loads(meta.read_text()) | {"created": "another time"})
             twice = command(*arguments, tmp_path / "again", "--dry-run")
-            assert command(*arguments).exit_code == 0
+            done(*arguments)
             n, prompts = len(judges.asked), [asked.user + asked.system for asked in judges.asked]
             after = command(*arguments, "--dry-run")
             assert (len(judges.asked), len(hearing.wavs)) == (n, 4)
@@ -620,8 +549,7 @@ class TestScores:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
         monkeypatch.setattr(clock, "utc_today", lambda: date(2026, 11, 1))  # no model ends soon
         arguments = ["score", "--suite", "staged", held, "--transcriber", "openai:whisper-1", "--dry-run"]
-        told = command(*arguments, "--judge", "openai:gpt-4o", "--judge", "openai:gpt-nobody-has-priced")
-        assert told.exit_code == 0, told.output
+        told = done(*arguments, "--judge", "openai:gpt-4o", "--judge", "openai:gpt-nobody-has-priced")
         hears, priced, unpriced, *folded = told.stdout.splitlines()
         total = " ".join(folded)
         minutes, seconds = (int(part) for part in re.findall(r"(\d+):(\d\d) of audio", hears)[0])
@@ -639,8 +567,7 @@ class TestScores:
         assert (told.exit_code, told.stdout) == (0, "score --suite staged asks nobody with these options\n")
         wrong = command("score", "--suite", "staged", held, "--dry-run", "--judge", "openai:gpt-4o")
         assert "--judge: expected --transcriber" in wrong.stderr
-        alone = command("score", held, "--dry-run")
-        assert (alone.exit_code, "--dry-run needs --suite" in alone.stderr) == (2, True)
+        assert "--dry-run needs --suite" in refused("score", held, "--dry-run")
 
     def test_other_options_are_refused_by_what_differs(self, held: Path) -> None:
         again = [
@@ -652,8 +579,7 @@ class TestScores:
             (["--pacing", "fdb2"], 'a 1 pacing name: "slow" there, "fdb2-slow" here;'),
             (["--pacing", "both", "--examiner-seed", "1"], "a 1 seed: "),
         ):
-            refused = command(*again, *options)
-            assert (refused.exit_code, f"holds another run ({told}" in refused.stderr) == (2, True), refused.stderr
+            assert f"holds another run ({told}" in refused(*again, *options)
 
     def test_the_columns_of_the_run_say_scenario_and_pacing(self, held: Path) -> None:
         header, *rows = (held / "calls.csv").read_text().splitlines()
@@ -674,14 +600,15 @@ def planted(system: str, pacing: str, met: Sequence[Sequence[float]], timing: fl
     ]  # fmt: skip
 
 
-def test_means_and_paired_differences_are_those_of_numpy() -> None:
-    good = [[1.0, 1.0], [0.5, 1.0], [1.0, 1.0], [0.75, 1.0]]
-    bad = [[0.0, 0.5], [0.5, 0.5], [0.25, 0.0], [0.0, 0.0]]
+def test_each_scenario_has_the_same_weight_and_systems_and_pacings_are_paired_by_it() -> None:
+    good = [[1.0, 1.0], [1.0], [1.0, 1.0], [0.75, 1.0]]
+    bad = [[0.0, 0.5], [0.5, 0.5], [0.25], [0.0, 0.0, 0.0]]
     cases = [*planted("good", "slow", good), *planted("bad", "slow", bad), *planted("good", "fast", bad)]
     found = document(cases, [])
     means = {(row["system"], row["condition"]): value(row, "goals_met") for row in rows(found)}
-    assert means == {("good", "slow"): np.mean(good), ("bad", "slow"): np.mean(bad), ("good", "fast"): np.mean(bad)}
-    expected = float(np.mean(np.mean(good, axis=1) - np.mean(bad, axis=1)))
+    of_good, of_bad = (float(np.mean([np.mean(trials) for trials in each])) for each in (good, bad))
+    assert means == {("good", "slow"): of_good, ("bad", "slow"): of_bad, ("good", "fast"): of_bad}
+    expected = of_good - of_bad
     compared = {(one["a"], one["b"]): one for one in found["differences"] if one["measure"] != "timing"}
     assert compared["bad", "good"]["difference"] == pytest.approx(-expected)
     assert compared["good, slow", "good, fast"]["difference"] == pytest.approx(expected)
@@ -711,25 +638,3 @@ def test_what_is_not_scored_is_counted_beside_the_means() -> None:
     assert told == {"gone": (0, 0, 1, 0), "s": (2, 3, 2, 1)}
     assert found["rows"][0]["measures"] == {}
     assert card(found).rows[1].note == "3 dialogues, 2 failed, not scored, 1 invalid, not scored, 1 missing"
-
-
-def test_each_scenario_has_the_same_weight_and_intervals_are_over_those_that_are_known() -> None:
-    trials: dict[str, list[float | None]] = {
-        "entity.a": [1.0, 3.0],
-        "entity.b": [4.0],
-        "safety.c": [5.0],
-        "daily.d": [None],
-        "daily.e": [None, None],
-    }
-    cases: list[StagedCase] = []
-    for scenario, marks in trials.items():
-        for number, mark in enumerate(marks, 1):
-            path, family = f"run/{scenario}-{number}", scenario.partition(".")[0]
-            case = StagedCase(path, "s", number, scenario, family, "", "slow", "en", [])
-            case.values = {} if mark is None else {"task_score": mark}
-            cases.append(case)
-    (row,) = rows(document(cases, []))
-    found = row["measures"]["task_score"]
-    assert found["value"] == pytest.approx((2 + 4 + 5) / 3)  # over dialogues it would be 13 / 4
-    assert found["ci95"] is not None
-    assert 2 <= found["ci95"][0] <= 11 / 3 <= found["ci95"][1] <= 5

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 from fakes.browser import opened_page
-from helpers.commands import command
+from helpers.commands import done
+from helpers.staged_runs import NEEDS_VOICE, hold
 
-from fdbcore.models.packaged import packaged, why_not
+from fdbcore.endpoints.examiner.agenda import Verdict
 from fdbcore.suites.staged.card import card
+from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.document import document
+from fdbcore.suites.staged.goals import GoalResult
 from fdbcore.types.scorecard import ScoredCase
-
-SCENARIO = "correction.next-turn.01"
 
 VIEWS = card(document([], [])).views
 
@@ -24,19 +25,14 @@ VIEWS = card(document([], [])).views
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run of one scenario, slow and fast, and its scores."""
-    if why_not(packaged("hibari")) is not None:
-        pytest.skip("needs a voice: fdbcore models get hibari")
     folder = tmp_path_factory.mktemp("view")
-    run, scores = str(folder / "run"), str(folder / "scores")
-    held = ("run", "--suite", "staged", "--scenario", SCENARIO, "--pacing", "both", "--system", "echo")
-    how = ("--vad", "energy", "--clock", "virtual", "--max-s", "25", "--out", run, "--quiet")
-    for arguments in ((*held, *how), ("score", "--suite", "staged", run, "--out", scores)):
-        done = command(*arguments)
-        assert done.exit_code == 0, done.output
+    run = hold(folder, "--pacing", "both", "--system", "echo", "--max-s", 25)
+    done("score", "--suite", "staged", run, "--out", folder / "scores")
     return folder
 
 
-def test_each_dialogue_is_linked_with_its_page_and_back(scored: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+@NEEDS_VOICE
+def test_each_dialogue_is_linked_with_its_page_and_back(scored: Path) -> None:
     pages = sorted((scored / "scores" / "calls").glob("*.html"))
     assert len(pages) == 2
     with opened_page() as (browser, complaints):
@@ -60,6 +56,7 @@ def test_each_dialogue_is_linked_with_its_page_and_back(scored: Path, tmp_path_f
         assert path.stat().st_size < 300_000  # the audio is not in it
 
 
+@NEEDS_VOICE
 def test_the_folder_can_be_moved_with_its_run(scored: Path, tmp_path: Path) -> None:
     shutil.copytree(scored, tmp_path / "moved")
     for path in (tmp_path / "moved" / "scores" / "calls").glob("*.html"):
@@ -67,33 +64,20 @@ def test_the_folder_can_be_moved_with_its_run(scored: Path, tmp_path: Path) -> N
         assert (path.parent / audio).resolve().is_relative_to(tmp_path / "moved")
 
 
-def item(*verdicts: str) -> dict[str, Any]:
-    goals = [
-        {
-            "goal": f"goal {n}",
-            "verdict": verdict,
-            "sayings": 1,
-            "start_s": n,
-            "end_s": n + 1.0,
-            "words": "mug",
-            "floors": None,
-        }
-        for n, verdict in enumerate(verdicts)
-    ]
-    return {
-        "call": "run/call", "system": "s", "trial": 1, "scenario": "daily.ordering.90", "family": "daily",
-        "class_": "ordering", "pacing": "slow", "examiner": "scripted", "language": "en", "reason": None,
-        "spoke_first": False, "only_echo": False,
-        "goals": goals, "measures": {"turn_taking": 3.5},
-        "events": [
-            {"event": 1, "kind": "answer", "from_s": 1.0, "to_s": 2.5,
-             "marks": {"turn_taking": 2, "turn_taking_reason": "late", "instruction_following": None}},
-        ],
-        "task": {"score": None, "reason": "nothing was said"}, "examined": None,
-    }  # fmt: skip
+def item(*verdicts: Verdict) -> dict[str, Any]:
+    """A dialogue as the document has it."""
+    goals = [GoalResult(f"goal {n}", verdict, 1, n, n + 1.0, "mug") for n, verdict in enumerate(verdicts)]
+    case = StagedCase("run/call", "s", 1, "daily.ordering.90", "daily", "ordering", "slow", "en", goals)
+    case.task = {"score": None, "reason": "nothing was said"}
+    case.events = [
+        {"event": 1, "kind": "answer", "from_s": 1.0, "to_s": 2.5,
+         "marks": {"turn_taking": 2, "turn_taking_reason": "late", "instruction_following": None}},
+    ]  # fmt: skip
+    (found,) = document([case], [])["items"]
+    return dict(found)
 
 
-def told(*verdicts: str) -> Any:
+def told(*verdicts: Verdict) -> Any:
     return VIEWS.remarks(ScoredCase("slow", "s", "daily.ordering.90", "", {}, item=item(*verdicts)))
 
 

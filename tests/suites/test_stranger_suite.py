@@ -9,32 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from fakes import stranger_suite
-from helpers.exec_scripts import script
+from helpers.commands import command, done, refused
+from helpers.exec_scripts import answering
 from scipy.stats import binomtest
 
 import fdbcore as library
 from fdbcore import registry
 from fdbcore.audio.wav import wav_bytes
-from fdbcore.cli.main import main
 from fdbcore.recording.run import read_plan
 from fdbcore.types import SAMPLE_RATE_HZ
-
-ANSWERS = """
-import array
-loud_before, quiet, until, n = False, 0, 0, 0
-while True:
-    heard = array.array("h", read())
-    quiet = 0 if max(map(abs, heard)) > 3000 else quiet + 1
-    loud_before = loud_before or quiet == 0
-    if loud_before and quiet == WAIT:
-        loud_before, until = False, n + 40
-    talks = n < until
-    write(array.array("h", ([12000] * 48 + [-12000] * 48) * 5 if talks else [0] * 480).tobytes())
-    n += 1
-"""
-"""A system that speaks once it has heard WAIT ticks of silence."""
 
 
 @pytest.fixture(autouse=True)
@@ -52,18 +36,12 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def fdbcore(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
-
-
 def test_it_is_run_scored_and_shown(tmp_path: Path, data: Path) -> None:
     run, out = tmp_path / "run", tmp_path / "scores"
     settings = ("--vad", "energy", "--clock", "virtual", "--out", run)
-    held = fdbcore("run", "--suite", "answers", "--data", data, "--system", "e=echo", *settings)
-    assert held.exit_code == 0, held.output
+    held = done("run", "--suite", "answers", "--data", data, "--system", "e=echo", *settings)
     assert held.stdout.splitlines()[-1] == f"fdbcore score --suite answers {run}"
-    scored = fdbcore("score", "--suite", "answers", run, "--out", out, "--figures", tmp_path / "figures")
-    assert scored.exit_code == 0, scored.output
+    scored = done("score", "--suite", "answers", run, "--out", out, "--figures", tmp_path / "figures")
     low = binomtest(2, 2).proportion_ci(method="wilson").low
     assert re.search(rf"^e +2 +1\.000 +\[{low:.2f},1\.00\]$", scored.stdout, re.MULTILINE)
     assert scored.stdout.splitlines()[-1] == str(out / "report.html")
@@ -82,10 +60,9 @@ def test_it_is_run_scored_and_shown(tmp_path: Path, data: Path) -> None:
     ]  # fmt: skip
     card = json.loads((out / "scorecard.json").read_text())
     assert (card["suite"], [row["value"] for row in card["rows"]]) == ("answers", [1.0])
-    again = fdbcore("score", "--suite=answers", run, "--within-s", 1, "--out", out, "--json")
+    again = command("score", "--suite=answers", run, "--within-s", 1, "--out", out, "--json")
     assert json.loads(again.stdout)["rows"][0]["measures"]["answered"]["value"] == 1.0, "an echo is at once"
-    refused = fdbcore("score", "--suite", "dialogue-acts", "--out", out)
-    assert refused.exit_code == 2
+    refused = command("score", "--suite", "dialogue-acts", "--out", out, code=2)
     assert "score --suite dialogue-acts, got something else" in " ".join(refused.stderr.split())
 
 
@@ -93,7 +70,7 @@ def test_its_judges_are_found_by_their_address(tmp_path: Path, data: Path) -> No
     """One of its own package; those of ours are tested in tests/models/test_judge.py."""
     run, out = tmp_path / "run", tmp_path / "scores"
     library.run("e=echo", suite="answers", data=data, vad="energy", clock="virtual", out=run)
-    scored = fdbcore("score", "--suite", "answers", run, "--judge", "strict:one", "--out", out, "--json")
+    scored = command("score", "--suite", "answers", run, "--judge", "strict:one", "--out", out, "--json")
     assert scored.exit_code == 1, "one call is not marked"
     assert "fdbcore score: words of the calls go to judge.example.com" in scored.stderr
     document = json.loads(scored.stdout)
@@ -101,8 +78,7 @@ def test_its_judges_are_found_by_their_address(tmp_path: Path, data: Path) -> No
     assert document["problems"] == [{"where": "two", "reason": "strict:one: polite: no opinion of two"}]
     rows = json.loads((out / "scorecard.json").read_text())["rows"]
     assert [(row["measure"], row["value"]) for row in rows] == [("answered", 1.0), ("polite", 5.0)]
-    wrong = fdbcore("score", "--suite", "answers", run, "--judge", "nobody:x", "--out", out)
-    assert wrong.exit_code == 2
+    wrong = command("score", "--suite", "answers", run, "--judge", "nobody:x", "--out", out, code=2)
     assert "judge: expected one of gemini, openai, openai-decisions, strict, got 'nobody'" in " ".join(
         wrong.stderr.split()
     )
@@ -110,8 +86,7 @@ def test_its_judges_are_found_by_their_address(tmp_path: Path, data: Path) -> No
 
 def test_the_library_runs_it_as_the_command_does(tmp_path: Path, data: Path) -> None:
     common = ("--suite", "answers", "--data", data, "--system", "e=echo", "--vad", "energy", "--clock", "virtual")
-    held = fdbcore("run", *common, "--seed", 1, "--out", tmp_path / "a")
-    assert held.exit_code == 0, held.output
+    done("run", *common, "--seed", 1, "--out", tmp_path / "a")
     run = library.run("e=echo", suite="answers", data=data, vad="energy", clock="virtual", seed=1, out=tmp_path / "b")
     assert [call.status for call in run.calls] == ["done", "done"]
     library_plan, command_plan = read_plan(run.path), read_plan(tmp_path / "a")
@@ -129,39 +104,32 @@ def test_the_library_takes_what_ships_and_warns_of_what_was_left_out(tmp_path: P
 
 def test_its_options_are_its_own() -> None:
     names = [*registry.SUITES, "answers", "other", "broken"]
-    for command in ("run", "score"):
-        short = fdbcore(command, "--help")
+    for name in ("run", "score"):
+        short = command(name, "--help")
         assert len(short.stdout.splitlines()) < 60
-        assert f"The options of a benchmark: fdbcore {command} --suite NAME --help" in short.stdout
+        assert f"The options of a benchmark: fdbcore {name} --suite NAME --help" in short.stdout
         assert not {"--within-s", "--references", "--scenarios"} & set(short.stdout.split())
         assert "fdbcore: suite broken: No module named 'fakes.no_such_module'" in short.stderr
-    assert "--labels FILE" in fdbcore("run", "--suite", "clips", "--help").stdout
-    alone = fdbcore("score", "--suite", "answers", "--help")
+    assert "--labels FILE" in command("run", "--suite", "clips", "--help").stdout
+    alone = command("score", "--suite", "answers", "--help")
     assert "--within-s" in alone.stdout
     assert "--references" not in alone.stdout
     for arguments, message in (
         (["score", "RUN", "--within-s", "2"], "--within-s needs --suite answers|other"),
         (["score", "--suite", "answers", "--as-given"], "No such option"),
-        (
-            ["score", "--suite", "nope"],
-            f"suite: expected one of {', '.join(names)}, got 'nope'",
-        ),
+        (["score", "--suite", "nope"], f"suite: expected one of {', '.join(names)}, got 'nope'"),
         (["score", "--suite", "broken"], "No module named 'fakes.no_such_module'"),
         (["run", "--suite", "answers", "--system", "echo"], "answers: expected --data DIR: it ships no data"),
         (["agree", "--suite", "answers", "a.x", "b.x"], "answers: it has no labels to compare"),
     ):
-        wrong = fdbcore(*arguments)
-        assert wrong.exit_code == 2
-        assert message in re.sub(r"\s+", " ", wrong.stderr)
+        assert message in re.sub(r"\s+", " ", command(*arguments, code=2).stderr)
 
 
 def test_its_commands_stand_beside_ours(data: Path) -> None:
-    assert {"generate", "speak", "name"} <= set(fdbcore("dataset", "--help").stdout.split())
-    unclear = fdbcore("dataset", "name", data)
-    assert unclear.exit_code == 2
-    assert "name: expected --suite, one of answers, other" in unclear.stderr
-    assert fdbcore("dataset", "--suite", "answers", "name", data).stdout == "data: one, two\n"
-    assert fdbcore("dataset", "--suite", "answers", "speak", data).exit_code == 2
+    assert {"generate", "speak", "name"} <= set(command("dataset", "--help").stdout.split())
+    assert "name: expected --suite, one of answers, other" in refused("dataset", "name", data)
+    assert command("dataset", "--suite", "answers", "name", data).stdout == "data: one, two\n"
+    assert command("dataset", "--suite", "answers", "speak", data).exit_code == 2
 
 
 def test_the_suite_of_the_docs_is_short_and_right(tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,11 +148,10 @@ def test_the_suite_of_the_docs_is_short_and_right(tmp_path: Path, data: Path, mo
     (info / "entry_points.txt").write_text("[fdbcore.suites]\nin-time = my_package.suite:SUITE\n")
     for number in range(8):
         shutil.copy(data / "one.wav", data / f"{number}.wav")
-    systems = [f"{name}={script(ANSWERS.replace('WAIT', wait))}" for name, wait in (("fast", "40"), ("slow", "240"))]
+    systems = [f"{name}={answering(wait)}" for name, wait in (("fast", 40), ("slow", 240))]
     asked = [word for system in systems for word in ("--system", system)]
     common = ("--vad", "energy", "--clock", "virtual", "--seed", 1, "--max-s", 6, "--out", tmp_path / "run")
-    held = fdbcore("run", "--suite", "in-time", "--data", data, *asked, *common)
-    assert held.exit_code == 0, held.output
+    held = done("run", "--suite", "in-time", "--data", data, *asked, *common)
     assert "in time" in held.stdout, held.output
     found = json.loads((tmp_path / "run-scores" / "scorecard.json").read_text())
     rows = {(row["system"], row["measure"]): row for row in found["rows"]}

@@ -9,21 +9,20 @@ import shutil
 import wave
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.fake_gemini import FakeGemini
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import Asked, Broken, Fails, FakeModelServer, Refuses, Says
 from fakes.moshi_server import MoshiServer, Quirks
 from fakes.pcm_server import Call, PcmServer
 from fakes.run_parties import NOISE, install
+from helpers.commands import command, printed
 from helpers.talker import TALKER, clip, record
 from scipy.signal import correlate
 
-from fdbcore.cli.main import main
 from fdbcore.endpoints.one_shot import with_defaults
 from fdbcore.protocols import Transcriber
 from fdbcore.recording.files import EVENTS, META, REPLY, write_json
@@ -77,9 +76,8 @@ def vendors(keys: None) -> Iterator[tuple[FakeGemini, FakeOpenAI]]:
         yield gemini, openai
 
 
-def run(*arguments: object, out: Path) -> Result:
-    command = ["run", "--suite", "dialogue-acts", "--out", str(out), *map(str, arguments)]
-    return CliRunner().invoke(main, command, catch_exceptions=False)
+def run(*arguments: object, out: Path, code: int | None = None) -> Result:
+    return command("run", "--suite", "dialogue-acts", "--out", out, *arguments, code=code)
 
 
 def systems(gemini: FakeModelServer, openai: FakeModelServer) -> list[str]:
@@ -117,8 +115,7 @@ def test_both_vendors_hear_the_clips_and_their_replies_are_responses(
     data: Path, tmp_path: Path, vendors: tuple[FakeGemini, FakeOpenAI]
 ) -> None:
     out = tmp_path / "run"
-    result = run(*FAST, "--data", data, *systems(*vendors), out=out)
-    assert result.exit_code == 0, result.output
+    result = run(*FAST, "--data", data, *systems(*vendors), out=out, code=0)
     lines = result.stdout.splitlines()
     assert {"g: 2 done: replied in text alone", "o: 2 done: replied in text alone"} < set(lines)
     assert lines[-1] == f"the replies are text; score them with fdbcore score --suite dialogue-acts {out}"
@@ -141,8 +138,7 @@ def test_both_vendors_hear_the_clips_and_their_replies_are_responses(
     assert plan["systems"]["g"]["user"] == prompts()["user"]
     assert json.loads((out / SUMMARY).read_text())["systems"]["g"]["measures"] == {}
     assert FakeOpenAI.KEY not in "".join(path.read_text() for path in out.rglob("*.json*"))
-    again = run(*FAST, "--data", data, *systems(*vendors), out=out)
-    assert again.exit_code == 0
+    run(*FAST, "--data", data, *systems(*vendors), out=out, code=0)
     assert [len(server.asked) for server in vendors] == [2, 2]
 
 
@@ -171,10 +167,7 @@ def test_live_the_same_audio_is_sent_as_in_lockstep(
 
 
 def test_who_declines_or_fails_has_replied_nothing_and_says_why(data: Path, tmp_path: Path, keys: None) -> None:
-    with (
-        FakeGemini([Refuses("SAFETY"), "はい。"]) as gemini,
-        FakeOpenAI([Refuses("refusal"), "了解です。"]) as openai,
-    ):
+    with FakeGemini([Refuses("SAFETY"), "はい。"]) as gemini, FakeOpenAI([Refuses("refusal"), "了解です。"]) as openai:
         result = run(*FAST, "--data", data, "--seed", 1, *systems(gemini, openai), out=tmp_path / "run")
     assert result.exit_code == 0, "a refusal is scored"
     assert re.search(r"^timer-1-g: declined: gemini:gemini-2.5-flash: declined: SAFETY", result.stderr, re.MULTILINE)
@@ -235,8 +228,7 @@ def test_a_wrong_key_or_model_stops_the_run_and_the_same_command_goes_on(
         if fault == "key":
             monkeypatch.setenv("GEMINI_API_KEY", "not-the-right-one")
         system = ["--system", f"g={server.address_of('gemini:right')}"]
-        result = run(*FAST, "--data", data, *system, out=tmp_path / "run")
-        assert result.exit_code == 1
+        result = run(*FAST, "--data", data, *system, out=tmp_path / "run", code=1)
         (line,) = result.stderr.splitlines()
         assert line.startswith(f"fdbcore run: gemini:right: {server.base_url} ")
         assert ("does not take the key" if fault == "key" else "has no such model") in line
@@ -281,8 +273,7 @@ def test_a_server_that_fails_is_asked_again_by_the_same_run_and_no_reply_of_scor
 
 def test_without_a_key_no_run_begins(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    result = run(*FAST, "--data", data, "--system", "openai-chat:x", out=tmp_path / "run")
-    assert result.exit_code == 2
+    result = run(*FAST, "--data", data, "--system", "openai-chat:x", out=tmp_path / "run", code=2)
     assert result.stderr.splitlines()[-1].startswith("Error: --system: openai:x: expected a key in OPENAI_API_KEY")
     assert not (tmp_path / "run").exists()
     result = run(*FAST, "--data", data, "--system", "openai-chat:x", "--dry-run", out=tmp_path / "run")
@@ -313,8 +304,7 @@ async def answer_in_words(call: Call) -> None:
 def test_live_systems_are_read_from_their_own_words(data: Path, tmp_path: Path) -> None:
     short = f"{data}?tail_s=3"
     with MoshiServer(Quirks(model="answer", text=True)).running() as port:
-        result = run(*FAST, "--data", short, "--system", f"moshi://127.0.0.1:{port}?tls=0", out=tmp_path / "moshi")
-        assert result.exit_code == 0, result.output
+        run(*FAST, "--data", short, "--system", f"moshi://127.0.0.1:{port}?tls=0", out=tmp_path / "moshi", code=0)
     with PcmServer(answer_in_words) as server:
         assert held(short, {"p": server.address}, tmp_path / "pcm", realtime=False) == {"done"}
     responses, problems = responses_of(tmp_path / "moshi")
@@ -375,9 +365,7 @@ def test_the_reply_of_a_live_party_is_its_turn_after_the_users(one_request: str,
     (whole,), _ = responses_of(tmp_path / "run", Hearing(is_whole=True))
     assert whole.text == "".join(text for text, _ in SAID.values())
     out = tmp_path / "scores"
-    scoring = ["score", "--suite", "dialogue-acts", str(tmp_path / "run"), "--out", str(out), "--json"]
-    shown = CliRunner().invoke(main, scoring)
-    content = json.loads(shown.stdout)
+    content = printed("score", "--suite", "dialogue-acts", tmp_path / "run", "--out", out, code=1)
     assert len(content["problems"]) == 1, "only that nobody annotated it"
     (timing,) = content["timing"]
     assert (timing["system"], timing["calls"]) == ("p", 1)
@@ -493,8 +481,7 @@ def test_wrong_usage_is_one_line(arguments: list[str], expected: str, data: Path
     if not any("tail" in argument or "pause" in argument for argument in arguments):
         (data / "weather-1.wav").unlink()
     placed = [argument.replace("DATA", str(data)) for argument in arguments]
-    result = run("--system", "echo", *placed, out=tmp_path / "run")
-    assert result.exit_code == 2
+    result = run("--system", "echo", *placed, out=tmp_path / "run", code=2)
     assert result.stderr.splitlines()[-1].startswith("Error: ")
     assert expected.replace("DATA", str(data)) in result.stderr
     assert not (tmp_path / "run").exists()
@@ -509,7 +496,5 @@ def test_lines_that_are_no_records_stop_nobody(data: Path, tmp_path: Path) -> No
 
 
 def test_data_is_for_suites_alone(tmp_path: Path) -> None:
-    arguments: list[Any] = ["run", "--a", "echo", "--data", tmp_path, "--system", "echo", "--out", tmp_path / "run"]
-    result = CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
-    assert result.exit_code == 2
+    result = command("run", "--a", "echo", "--data", tmp_path, "--system", "echo", "--out", tmp_path / "run", code=2)
     assert "--data: expected --suite" in result.stderr
