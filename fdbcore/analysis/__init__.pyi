@@ -11,8 +11,6 @@ from .matching import group_differences as group_differences
 from .matching import match_every_two as match_every_two
 from .order import in_order as in_order
 from .order import planned_cases as planned_cases
-from .rater_groups import Between as Between
-from .rater_groups import groups_of_raters as groups_of_raters
 from .score import read_quantities as read_quantities
 from .sensitivity import activity_by as activity_by
 from .speech_pieces import audio_of as audio_of

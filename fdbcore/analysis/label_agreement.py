@@ -74,7 +74,7 @@ class LabelAgreement(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Rater:
+class LabelRater:
     """One who labelled calls. labels_of: gives the labels of a call by its number, None if it was not labelled.
 
     is_run: the labels are those of the turn detector.
@@ -121,7 +121,7 @@ def agreement(paths: Sequence[Path], tolerance_ms: int) -> LabelAgreement:
     }
 
 
-def _raters(paths: Sequence[Path], oddities: Oddities) -> tuple[list[str], list[Rater]]:
+def _raters(paths: Sequence[Path], oddities: Oddities) -> tuple[list[str], list[LabelRater]]:
     """The names of all calls that may be compared, and the raters. A call's number is its place among the names."""
     sources = [Run(path) if is_recorded(path) else read_labels(path, oddities) for path in paths]
     runs = [source for source in sources if isinstance(source, Run)]
@@ -145,7 +145,7 @@ def _raters(paths: Sequence[Path], oddities: Oddities) -> tuple[list[str], list[
             clips = _clips(runs[0], source) if runs else None
             by_call = source.by_call(known, swapped, oddities) if clips is None else _by_clip(clips, source, oddities)
             labels_of_call = partial(_labels_of_file, by_call, recordings[0] if runs else None, oddities)
-        found.append(Rater(str(source.path), labels_of_call, isinstance(source, Run)))
+        found.append(LabelRater(str(source.path), labels_of_call, isinstance(source, Run)))
     return names, found
 
 
@@ -210,7 +210,7 @@ def _labels_of_file(
     return within
 
 
-def _compared(names: Sequence[str], found: Sequence[Rater], oddities: Oddities) -> Iterator[tuple[str, Call]]:
+def _compared(names: Sequence[str], found: Sequence[LabelRater], oddities: Oddities) -> Iterator[tuple[str, Call]]:
     """The calls that all raters labelled, by name. Notes the calls that some labelled and others did not."""
     # Runs have labels of all calls and are slow to read, so ask them last.
     order = sorted(range(len(found)), key=lambda number: found[number].is_run)
@@ -253,7 +253,7 @@ def labels_of(reading: Reading) -> list[Label]:
     return found
 
 
-def _pair(first: Rater, second: Rater, calls: Sequence[Call], tolerance_ms: int) -> RaterPair:
+def _pair(first: LabelRater, second: LabelRater, calls: Sequence[Call], tolerance_ms: int) -> RaterPair:
     """The agreement of two raters. calls: the labels of both, per call."""
     looked_for = [rater.looked_for([call[n] for call in calls]) for n, rater in enumerate((first, second))]
     sides = {kind: [side for side in SIDES if all((side, kind) in found for found in looked_for)] for kind in KINDS}

@@ -25,6 +25,9 @@ from .paper.tables import PaperTable as PaperTable
 from .paper.tables import csv_text as csv_text
 from .schemas import as_text as as_text
 from .schemas import schema_of as schema_of
+from .scorecard.agreement import agreement_screen as agreement_screen
+from .scorecard.agreement import comparison_tables as comparison_tables
+from .scorecard.agreement import estimates as estimates
 from .scorecard.columns import NAME_COLUMNS as NAME_COLUMNS
 from .scorecard.columns import ColumnGroup as ColumnGroup
 from .scorecard.columns import cells_table as cells_table
@@ -32,11 +35,8 @@ from .scorecard.columns import fitted as fitted
 from .scorecard.columns import table as table
 from .scorecard.columns import width_columns as width_columns
 from .scorecard.columns import wrapped as wrapped
-from .scorecard.screen import compared as compared
-from .scorecard.screen import estimates as estimates
 from .scorecard.screen import interval_text as interval_text
 from .scorecard.screen import number_text as number_text
-from .scorecard.screen import problem_lines as problem_lines
 from .scorecard.screen import rows_table as rows_table
 from .scorecard.tables import scales_of as scales_of
 from .scorecard.tables import span_text as span_text

@@ -13,34 +13,30 @@ from typing import Any, Final, get_args, get_type_hints
 from msgspec import Struct
 
 from fdbcore.report import as_text, schema_of
-from fdbcore.suites.dialogue_acts.agree.ratings import RepliesRated
+from fdbcore.results import RaterAgreement
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 from fdbcore.suites.fdb_v1.scoring import V1Document
 from fdbcore.suites.fdb_v3 import scenarios as recorded
 from fdbcore.suites.fdb_v3.document import V3Scores
 from fdbcore.suites.fdb_v3.tag_agreement import DisfluencyAgreement
-from fdbcore.suites.fdb_v3.verdict_agreement import VerdictAgreement
 from fdbcore.suites.own_clips.scoring import ClipsDocument
 from fdbcore.suites.staged.document import StagedDocument
-from fdbcore.suites.staged.rating.agreement import RatingAgreement
 from fdbcore.suites.staged.rating.ratings import RatingKey
 from fdbcore.suites.staged.scenarios import ScenarioFile
 
 DOCUMENTS: Final = {
-    "dialogue_acts/acts_ratings": RepliesRated,
     "dialogue_acts/dialogue_acts": ActsDocument,
     "fdb_v1/fdb_v1": V1Document,
     "fdb_v3/disfluency_agreement": DisfluencyAgreement,
     "fdb_v3/fdb_v3": V3Scores,
     "fdb_v3/scenarios": recorded.RecordedScenarioFile,
-    "fdb_v3/verdict_agreement": VerdictAgreement,
     "own_clips/clips": ClipsDocument,
-    "staged/rating_agreement": RatingAgreement,
+    "rater_agreement": RaterAgreement,
     "staged/rating_key": RatingKey,
     "staged/scenarios": ScenarioFile,
     "staged/staged": StagedDocument,
 }
-"""The type of each document, by its package and the name of its schema."""
+"""The type of each document, by its package, if it is of one, and the name of its schema."""
 
 _CLOSED: Final = {
     "fdb_v3/scenarios": [
@@ -52,14 +48,14 @@ _CLOSED: Final = {
 
 def schema_file(name: str) -> Path:
     """Where the schema of that name is published."""
-    package, _, own = name.partition("/")
+    package, _, own = name.rpartition("/")
     return Path(__file__).parent / package / "data" / f"{own}.schema.json"
 
 
 def schema(name: str) -> dict[str, Any]:
     """The JSON schema (2020-12) of a document."""
-    version = get_args(get_type_hints(DOCUMENTS[name])["schema"])[0]
-    return schema_of(DOCUMENTS[name], version, _CLOSED.get(name, ()))
+    versions = get_args(get_type_hints(DOCUMENTS[name])["schema"])
+    return schema_of(DOCUMENTS[name], versions[0] if len(versions) == 1 else f"fdbcore.{name}", _CLOSED.get(name, ()))
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def naive(pairs: list[Pair]) -> dict[str, float | None]:
 def test_agreement_is_the_naive_one(pairs: list[Pair]) -> None:
     content = agreement(labels(*[one for one, _ in pairs]), labels(*[other for _, other in pairs]), resamples=20)
     for name, expected in naive(pairs).items():
-        got = content["measures"][name]["value"]
+        got = content["measures"][name].value
         assert got is None if expected is None else got == pytest.approx(expected, abs=1e-9), name
     assert sum(map(sum, content["confusion"])) >= content["n"] == len(pairs)
 
@@ -67,7 +67,7 @@ def test_agreement_is_the_naive_one(pairs: list[Pair]) -> None:
 def test_two_that_agree_on_everything() -> None:
     one = labels(sequence("Q .5 Inf .5"), sequence("Ans 1"), sequence("Com .2 Sug .8"))
     found = agreement(one, one)["measures"]
-    assert {name: measure["value"] for name, measure in found.items()} == {
+    assert {name: measure.value for name, measure in found.items()} == {
         "wed": 0.0,
         "wlcs_a": 1.0,
         "wlcs_b": 1.0,
@@ -89,8 +89,8 @@ def test_replies_of_one_record_are_resampled_together() -> None:
     acts = [sequence("Q 1"), sequence("Inf 1"), sequence("Ans 1")]
     first = {("r", f"s{k}", 1): Labelled("", "a", annotation(one)) for k, one in enumerate(acts)}
     content = agreement(first, first)
-    assert (content["n"], content["records"], content["measures"]["wed"]["ci95"]) == (3, 1, None)
-    assert "one cluster" in content["measures"]["wed"]["reason"]
+    assert (content["n"], content["records"], content["measures"]["wed"].ci95) == (3, 1, None)
+    assert "one cluster" in content["measures"]["wed"].reason
 
 
 def test_what_only_one_has_and_other_texts_are_left_out() -> None:

@@ -85,7 +85,7 @@ def test_measures_stand_beside_people_as_an_independent_script_has_it(scores: Pa
     ann = rated(scores, tmp_path / "ann.csv", "ann", 1, replies=40)
     ben = rated(scores, tmp_path / "ben.csv", "ben", 2, replies=40, share=0.7)
     content = printed("agree", tmp_path / "ann.csv", tmp_path / "ben.csv", scores)
-    Draft202012Validator(schema("dialogue_acts/acts_ratings")).validate(content)
+    Draft202012Validator(schema("rater_agreement")).validate(content)
     mean = {reply: fmean(of[reply] for of in (ann, ben) if reply in of) for reply in ann | ben}
     items = {(item["id"], item["system"]): item["scores"] for item in items_of(scores)}
     for measure in ("wlcs", "wed", "f1"):
@@ -136,7 +136,7 @@ def of_turns(path: Path) -> tuple[dict[str, Any], Path]:
 def test_of_turns_intervals_resample_recorded_users(tmp_path: Path) -> None:
     content, path = of_turns(tmp_path)
     compared = printed("agree", path, tmp_path / "scores.json")
-    Draft202012Validator(schema("dialogue_acts/acts_ratings")).validate(compared)
+    Draft202012Validator(schema("rater_agreement")).validate(compared)
     ratings = {
         (id, system): float(rating)
         for id, system, _, rating in list(csv.reader(path.read_text(encoding="utf-8").splitlines()))[1:]
@@ -174,7 +174,7 @@ def test_older_scores_of_turns_are_refused(tmp_path: Path) -> None:
 def test_the_screen_says_which_sign_is_good(scores: Path, tmp_path: Path) -> None:
     rated(scores, tmp_path / "ann.csv", "ann", 1, replies=12)
     shown = command("agree", tmp_path / "ann.csv", scores).stdout
-    assert "ann: 12 replies" in shown
+    assert "1 ann: 12 replies" in shown
     assert "smoke, annotated by authored" in shown
     assert "WED, ann" in shown
     assert "near -1 (WED" in " ".join(shown.split())
@@ -219,7 +219,6 @@ def test_a_reply_of_two_sets_needs_the_set(scores: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("rows", "with_scores", "told"),
     [
-        ([("timer-01", "good", "ann", 5), ("timer-01", "good", "ann", 4)], True, "got 5 and 4"),
         ([("timer-01", "good", "ann", 5)], False, "expected the scores that were rated, once, got 0"),
         ([("nothing", "good", "ann", 5)], True, "expected ratings of replies that are scored, got none"),
     ],

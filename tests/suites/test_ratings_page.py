@@ -236,7 +236,7 @@ def test_replies(followed: tuple[Path, Mapping[str, str]]) -> None:
     people = {reply: fmean(each[reply] for each in given) for reply in given[0]}
     text = told_by(told, "ann.replies.csv", "ben.replies.csv", "ACTS")
     pairs = [(given[0][reply], given[1][reply]) for reply in given[0]]
-    numbers, intervals = printed(text, "ann and ben", below="smoke: people")
+    numbers, intervals = printed(text, "1 and 2", below="smoke: people")
     r_rho = [pearsonr(*zip(*pairs, strict=True)).statistic, spearmanr(*zip(*pairs, strict=True)).statistic]
     assert numbers == pytest.approx([60, *r_rho, agreement.alpha(pairs, agreement.interval)], abs=5e-4)
     scores = {(item["id"], item["system"]): item["scores"] for item in replies(folder)}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from fdbcore.report.format import NONE, p_value
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, width_columns, wrapped
@@ -108,18 +108,6 @@ def _with_interval(row: ScoreRow, scale: Measure) -> str:
 def number_text(value: float | None, scale: Measure | None = None, sign: str = "") -> str:
     """A value with the decimals of its scale, or three without a scale. sign: "+" shows the sign."""
     return NONE if value is None else f"{value:{sign}z.{3 if scale is None else scale.decimals}f}"
-
-
-def estimates(title: str, found: Sequence[Mapping[str, Any] | None]) -> ColumnGroup:
-    """Columns of estimates of agreement ("value", "ci95") with their intervals."""
-    cells = [["", ""] if each is None else [number_text(each["value"]), interval_text(each["ci95"])] for each in found]
-    return ColumnGroup(title, ["", "95 %"], [6, 13], cells)
-
-
-def compared(raters: Sequence[str], numbers: Mapping[str, str]) -> str:
-    """Who is compared, by their numbers; "people" has none."""
-    known = [numbers.get(each, each) for each in raters]
-    return " and ".join(known) if len(known) == 2 else f"all {len(known)} people"
 
 
 def interval_text(limits: Sequence[float] | None, sign: str = "", scale: Measure | None = None) -> str:

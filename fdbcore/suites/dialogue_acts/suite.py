@@ -60,22 +60,22 @@ def _holds_labels(path: Path) -> bool:
 
 def _agree(paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Show) -> tuple[Mapping[str, Any], str]:
     """Compares two annotators, by their files of responses or records; or ratings by people with scores."""
-    from fdbcore.suites.dialogue_acts.agree.agreement import agreement, agreement_screen, read_labels
+    from fdbcore.suites.dialogue_acts.agree.agreement import acts_screen, agreement, read_labels
     from fdbcore.suites.dialogue_acts.agree.ratings import holds_ratings, rating_agreement, ratings_screen
     from fdbcore.suites.dialogue_acts.models.prompts import folder_of
     from fdbcore.suites.dialogue_acts.sets import prompts_in
     from fdbcore.suites.dialogue_acts.tag_sets import tags_in
 
     if any(map(holds_ratings, paths)):
-        rated = rating_agreement(paths, show)
-        return to_builtins(rated), ratings_screen(rated, width)
+        rated = to_builtins(rating_agreement(paths, show))
+        return rated, ratings_screen(rated, width)
     if len(paths) != 2 or any(path.suffix != SUFFIX for path in paths):
         raise SettingsError(f"expected two {SUFFIX} files of dialogue acts, got {', '.join(map(str, paths))}")
     tags = tags_in(folder_of(options["prompts"]) or prompts_in(paths[0].parent))
     a, problems_a = read_labels(paths[0], options["a"], options["as_given"], tags)
     b, problems_b = read_labels(paths[1], options["b"], options["as_given"], tags)
-    content = agreement(a, b, [*problems_a, *problems_b], tags=tags.without_credit)
-    return to_builtins(content), agreement_screen(content, width)
+    content = to_builtins(agreement(a, b, [*problems_a, *problems_b], tags=tags.without_credit))
+    return content, acts_screen(content, width)
 
 
 class DialogueActs(Suite):

@@ -35,10 +35,10 @@ def _agree(paths: Sequence[Path], options: Mapping[str, Any], width: int, show: 
     from fdbcore.suites.fdb_v3.verdict_agreement import holds_verdicts, verdict_agreement, verdicts_screen
 
     if any(map(holds_verdicts, paths)):
-        verdicts = verdict_agreement(paths)
-        return to_builtins(verdicts), verdicts_screen(verdicts, width)
-    tags = tag_agreement(paths)
-    return to_builtins(tags), tags_screen(tags, width)
+        verdicts = to_builtins(verdict_agreement(paths))
+        return verdicts, verdicts_screen(verdicts, width)
+    tags = to_builtins(tag_agreement(paths))
+    return tags, tags_screen(tags, width)
 
 
 class ToolsUnderDisfluency(Suite):

@@ -10,25 +10,21 @@ A file of recorded scenarios stands for its labels.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import partial
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 import numpy as np
 from msgspec import Meta, Struct
 
 from fdbcore.errors import SettingsError
-from fdbcore.report import ColumnGroup, counted, interval_text, number_text, table
-from fdbcore.results import ProblemEntry, problem_entries
+from fdbcore.report import ColumnGroup, agreement_screen, counted, estimates, number_text, table, wrapped
+from fdbcore.results import ProblemEntry, Rater, compared_all, problem_entries
 from fdbcore.runtime import read_whole
 from fdbcore.sources import columns_of, rated_rows
-from fdbcore.stats import bootstrap_times, interval_alpha
 from fdbcore.suites.fdb_v3.scenarios import SCHEMA as SCENARIOS
 from fdbcore.suites.fdb_v3.scenarios import Disfluency, look_at
-from fdbcore.suites.fdb_v3.verdict_agreement import agreement_screen, first_of
+from fdbcore.suites.fdb_v3.verdict_agreement import first_of
 from fdbcore.types import Problem
 
 LEGEND: Final = (
@@ -38,9 +34,6 @@ LEGEND: Final = (
 )
 RECORDING, RATER, TAGS = "recording", "rater", "disfluencies"
 CLASSES: Final[Sequence[Disfluency]] = get_args(Disfluency)
-
-Tags: TypeAlias = dict[str, frozenset[str]]
-"""The classes of each recording."""
 
 
 class TagRater(Struct, frozen=True):
@@ -83,36 +76,32 @@ def holds_tags(path: Path) -> bool:
 
 def tag_agreement(paths: Sequence[Path]) -> DisfluencyAgreement:
     """The agreement of all raters in these files. SettingsError for a file that cannot be used, or too few raters."""
-    raters: dict[str, Tags] = {}
+    raters: dict[str, Rater] = {}
     problems: list[Problem] = []
     for path in paths:
-        for rater, recording, tags, where in _labels(path) if path.suffix.lower() == ".json" else _rows(path, problems):
-            if raters.setdefault(rater, {}).setdefault(recording, tags) != tags:
-                expected = f"expected one row for {recording} by {rater}"
-                raise SettingsError(f"{where}: {expected}, got a second one that differs")
+        for name, recording, tags, where in _labels(path) if path.suffix.lower() == ".json" else _rows(path, problems):
+            rater = raters.setdefault(name, Rater(name, "person"))
+            rater.take((recording,), {(kind,): float(kind in tags) for kind in CLASSES}, where, f"row for {recording}")
     if len(raters) < 2:
         given = ", ".join(raters) or "nobody"
         raise SettingsError(f"expected tags by two raters or more, got those of {given}{first_of(problems)}")
-    counts = Counter(chain(*raters.values()))
-    recordings = sorted(name for name, n in counts.items() if n > 1)
-    if not recordings:
+    classes = [_agreement(kind, list(raters.values())) for kind in CLASSES]
+    if not classes[0].n:
         raise SettingsError(f"expected recordings that two raters tagged, got none{first_of(problems)}")
     return DisfluencyAgreement(
         "fdbcore.disfluency_agreement/1",
-        [TagRater(name, len(tags)) for name, tags in raters.items()],
-        [_agreement(kind, list(raters.values()), recordings) for kind in CLASSES],
+        [TagRater(each.name, len(each.marks)) for each in raters.values()],
+        classes,
         problem_entries(problems),
     )
 
 
-def _agreement(kind: Disfluency, raters: Sequence[Tags], recordings: Sequence[str]) -> TagAgreement:
-    """Of one class. Between 0 and 1 the metrics of nominal and of interval scales are the same."""
-    given = [[float(kind in tags[name]) if name in tags else np.nan for tags in raters] for name in recordings]
-    ratings = np.array(given)
-    alpha = bootstrap_times(partial(interval_alpha, ratings), len(ratings))
-    tagged = [int(count) for count in np.nansum(ratings, axis=0)]
-    identical = float(np.mean(np.nanmin(ratings, axis=1) == np.nanmax(ratings, axis=1)))
-    return TagAgreement(kind, len(recordings), tagged, identical, alpha.value, alpha.interval, alpha.reason)
+def _agreement(kind: Disfluency, raters: Sequence[Rater]) -> TagAgreement:
+    """Of one class, between all raters."""
+    found = compared_all("people", raters, (kind,))
+    identical, alpha = found.figure("identical"), found.figure("alpha")
+    tagged = [int(count) for count in np.nansum(found.ratings, axis=0)]
+    return TagAgreement(kind, len(found.items), tagged, identical.value, alpha.value, alpha.ci95, alpha.reason)
 
 
 def _labels(path: Path) -> Iterator[tuple[str, str, frozenset[str], str]]:
@@ -139,17 +128,16 @@ def _rows(path: Path, problems: list[Problem]) -> Iterator[tuple[str, str, froze
             yield rater, recording, tags, where
 
 
-def tags_screen(content: DisfluencyAgreement, width: int) -> str:
+def tags_screen(content: Mapping[str, Any], width: int) -> str:
     """The agreement in at most `width` columns (60 or more), without a newline at the end."""
-    raters, classes = content.raters, content.classes
-    counts = [[str(count) for count in each.tagged] for each in classes]
-    alphas = [[number_text(each.alpha), interval_text(each.ci95)] for each in classes]
+    raters, classes = content["raters"], content["classes"]
+    counts = [[str(count) for count in each["tagged"]] for each in classes]
     groups = [
-        ColumnGroup("", ["n"], [5], [[f"{each.n:,}"] for each in classes]),
+        ColumnGroup("", ["n"], [5], [[f"{each['n']:,}"] for each in classes]),
         ColumnGroup("tagged by", [str(n) for n in range(1, len(raters) + 1)], [4] * len(raters), counts),
-        ColumnGroup("identical", [""], [9], [[number_text(each.identical)] for each in classes]),
-        ColumnGroup("alpha", ["", "95 %"], [6, 13], alphas),
+        ColumnGroup("identical", [""], [9], [[number_text(each["identical"])] for each in classes]),
+        estimates("alpha", [{"value": each["alpha"], "ci95": each["ci95"]} for each in classes]),
     ]
-    names = [each.kind.lower().replace("_", " ") for each in classes]
-    told = [f"{each.name}: {counted(each.recordings, 'recording')}" for each in raters]
-    return agreement_screen(told, [table(names, groups, width)], LEGEND, content.problems, width)
+    names = [each["kind"].lower().replace("_", " ") for each in classes]
+    told = [f"{each['name']}: {counted(each['recordings'], 'recording')}" for each in raters]
+    return agreement_screen(content, told, [table(names, groups, width), wrapped(LEGEND, width)], width)

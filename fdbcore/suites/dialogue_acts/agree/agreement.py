@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.report import NAME_COLUMNS, ColumnGroup, estimates, fitted, problem_lines, table, wrapped
-from fdbcore.results import ProblemEntry, problem_entries
+from fdbcore.report import NAME_COLUMNS, ColumnGroup, agreement_screen, estimates, fitted, table, wrapped
+from fdbcore.results import AgreementFigure, ProblemEntry, problem_entries
 from fdbcore.runtime import parsed_json, read_whole
-from fdbcore.stats import RESAMPLES, Estimate, Statistic, bootstrap_ci, kappa, mean, ratio_of_sums
+from fdbcore.stats import RESAMPLES, Statistic, bootstrap_ci, kappa, mean, ratio_of_sums
 from fdbcore.suites.dialogue_acts.records import (
     REFERENCE,
     Annotation,
@@ -25,7 +25,6 @@ from fdbcore.suites.dialogue_acts.scoring.alignment import UNITS_PER_WEIGHT, Act
 from fdbcore.suites.dialogue_acts.scoring.scores import Floats, packed, score_pairs
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet
 from fdbcore.types import Problem
-from fdbcore.types.scorecard import Interval
 
 AGREEMENT_SCHEMA: Final = "fdbcore.agreement/1"
 NAMES: Final = {
@@ -47,14 +46,6 @@ LETTERS: Final = 4  # of the name of an act above its column
 Key: TypeAlias = tuple[str, str, int]  # id, system, repeat
 
 
-class AgreementMeasure(TypedDict):
-    """How far two annotators agree. reason: why there is no value or no interval."""
-
-    value: float | None
-    ci95: Interval
-    reason: str
-
-
 class ActsAgreement(TypedDict):
     """How far two annotators agree on the acts of the same replies."""
 
@@ -63,7 +54,7 @@ class ActsAgreement(TypedDict):
     n: int
     replies: int
     records: int
-    measures: dict[str, AgreementMeasure]
+    measures: dict[str, AgreementFigure]
     acts: list[str]
     confusion: list[list[int]]
     problems: list[ProblemEntry]
@@ -171,18 +162,13 @@ def agreement(
         "replies": len({key[:2] for key in keys}),
         "records": len(set(ids.tolist())),
         "measures": {
-            name: measure_json(bootstrap_ci(values, ids, statistic, resamples=resamples))
+            name: AgreementFigure.of(bootstrap_ci(values, ids, statistic, resamples=resamples))
             for name, (values, statistic) in measured.items()
         },
         "acts": [*alignments.references.tags.names, NO_ACT],
         "confusion": confusions.sum(axis=0).astype(int).reshape(side, side).tolist(),
         "problems": problem_entries(dict.fromkeys((*problems, *alone))),
     }
-
-
-def measure_json(estimate: Estimate) -> AgreementMeasure:
-    """An estimate as JSON values."""
-    return {"value": estimate.value, "ci95": estimate.interval, "reason": estimate.reason}
 
 
 def _common(a: Mapping[Key, Labelled], b: Mapping[Key, Labelled]) -> tuple[list[Key], list[Problem]]:
@@ -229,7 +215,7 @@ def _acts_of(side: PackedActs, reply: int) -> list[tuple[int, int]]:
     return list(zip(side.acts[start:end].tolist(), side.weights[start:end].tolist(), strict=True))
 
 
-def agreement_screen(content: ActsAgreement, width: int) -> str:
+def acts_screen(content: Mapping[str, Any], width: int) -> str:
     """The document of an agreement in at most `width` columns (60 or more), without a newline at the end."""
     often = f" ({content['n']} annotations by each)" if content["n"] != content["replies"] else ""
     names = " and ".join(fitted(name, NAME_COLUMNS) for name in content["annotators"])
@@ -237,18 +223,11 @@ def agreement_screen(content: ActsAgreement, width: int) -> str:
     measured = [content["measures"][name] for name in NAMES]
     n = ColumnGroup("", ["n"], [5], [[str(content["n"])] for _ in measured])
     measures = table(list(NAMES.values()), [n, estimates("", measured)], width)
-    return screen_of(
-        [wrapped(head, width, 2), measures, _confusion(content, width)], LEGEND, content["problems"], width
-    )
+    blocks = [wrapped(head, width, 2), measures, _confusion(content, width), wrapped(LEGEND, width)]
+    return agreement_screen(content, (), blocks, width)
 
 
-def screen_of(blocks: Iterable[Iterable[str]], legend: str, problems: Iterable[ProblemEntry], width: int) -> str:
-    """The blocks, the legend and the problems, with an empty line between them."""
-    last = [wrapped(legend, width), problem_lines([Problem(each.where, each.reason) for each in problems], width)]
-    return "\n\n".join(filter(None, ("\n".join(block) for block in (*blocks, *last))))
-
-
-def _confusion(content: ActsAgreement, width: int) -> list[str]:
+def _confusion(content: Mapping[str, Any], width: int) -> list[str]:
     """The counts: a row for each act of the first annotator, a column for each act of the second."""
     cells = [[str(count) if count else "." for count in row] for row in content["confusion"]]
     widths = [max(LETTERS, *(len(row[k]) for row in cells)) for k in range(len(cells))]

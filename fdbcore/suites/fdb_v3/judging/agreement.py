@@ -10,7 +10,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 import numpy as np
 from msgspec import Meta, Struct
 
-from fdbcore.stats import Estimate, Floats, agreement
+from fdbcore.results import AgreementFigure
+from fdbcore.stats import Floats, agreement
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat import LoggedCall, matches_exactly, passes
 from fdbcore.suites.fdb_v3.judging.questions import CaseVerdicts, labelled_pairs, pair_key
@@ -22,19 +23,6 @@ MATCHER: Final = "exact matcher"
 Judged: TypeAlias = Literal["arguments", "response", "filler"]
 Given: TypeAlias = Mapping[str, Sequence[CaseVerdicts]]
 """The verdicts of each judge on each case."""
-
-
-class AgreementFigure(Struct, frozen=True):
-    """A figure of agreement, with an interval over scenarios. reason: why it, or its interval, is null."""
-
-    value: float | None
-    ci95: Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
-    reason: str
-
-    @classmethod
-    def of(cls, estimate: Estimate) -> AgreementFigure:
-        """An estimate as it is published."""
-        return cls(estimate.value, estimate.interval, estimate.reason)
 
 
 class JudgeAgreement(Struct, frozen=True):

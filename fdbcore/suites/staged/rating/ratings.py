@@ -17,12 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.recording import kept_of_form, write_json
+from fdbcore.results import Mark, RatedMeasure, Rater, marks_in
 from fdbcore.runs import read_kept_scores
 from fdbcore.runtime import number_of
 from fdbcore.sources import columns_of, rated_rows
@@ -34,15 +35,14 @@ KEY_SCHEMA: Final = "fdbcore.rating_key/1"
 SCORES_SCHEMAS: Final = ("fdbcore.staged/2", "fdbcore.staged/1")
 """What is read of their dialogues is the same in both."""
 STRATA: Final[Sequence[Literal["system", "pacing", "family"]]] = ("system", "pacing", "family")
-Metric: TypeAlias = Literal["turn_taking", "instruction_following", "task_score"]
-METRICS: Final[Sequence[Metric]] = get_args(Metric)
+TASK_SCORE: Final = "task_score"
+METRICS: Final = ("turn_taking", "instruction_following", TASK_SCORE)
 DIALOGUE: Final = "dialogue"
 """The column by which a table of ratings is known."""
 COLUMNS: Final = ("sample", DIALOGUE, "rater", "family", *METRICS, "checks", "note")
 """The columns of the tables that the page gives."""
 CANNOT_TELL: Final = "cannot tell"
-PEOPLE: Final = "people"
-"""The rater that is the mean of all people."""
+A_MARK: Final = f"a number from 1 to {LEVELS}"
 
 
 class KeyedDialogue(Struct, frozen=True):
@@ -135,21 +135,16 @@ def read_key(path: Path) -> RatingKey:
     return key
 
 
-@dataclass(slots=True)
-class DialogueRater:
-    """A person or a judge. marks: by dialogue and metric; None: cannot tell. families: of the dialogues."""
-
-    name: str
-    kind: Literal["person", "judge"]
-    marks: dict[str, dict[Metric, float | None]] = field(default_factory=dict)
-    families: dict[str, str] = field(default_factory=dict)
+def measures_of(marks: Mapping[str, Mark], family: str) -> dict[RatedMeasure, Mark]:
+    """Marks by what is compared: task scores of each family apart, as each has a rubric of its own."""
+    return {(name, family) if name == TASK_SCORE else (name,): mark for name, mark in marks.items()}
 
 
 @dataclass(slots=True)
 class Ratings:
     """What people gave, by rater. samples: of which samples they are."""
 
-    raters: dict[str, DialogueRater] = field(default_factory=dict)
+    raters: dict[str, Rater] = field(default_factory=dict)
     samples: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
 
@@ -180,28 +175,16 @@ def _take(row: Mapping[str, str], where: str, found: Ratings) -> None:
     if not (dialogue and name):
         found.problems.append(Problem(where, "left out: expected a dialogue and a rater, got none"))
         return
-    marks: dict[Metric, float | None] = {}
-    for metric in METRICS:
-        if text := row.get(metric, ""):
-            try:
-                marks[metric] = _mark(text)
-            except ValueError:
-                expected = f"a number from 1 to {LEVELS}, or {CANNOT_TELL}"
-                found.problems.append(Problem(where, f"{metric}: left out: expected {expected}, got {text!r}"))
-    if "task_score" in marks and not row.get("family"):
+    marks = marks_in(row, where, METRICS, _mark, f"{A_MARK}, or {CANNOT_TELL}", found.problems)
+    family = row.get("family", "")
+    if TASK_SCORE in marks and not family:
         found.problems.append(Problem(where, "task_score: left out: expected the family of the dialogue, got none"))
-        del marks["task_score"]
+        del marks[TASK_SCORE]
     if row.get("sample"):
         found.samples.add(row["sample"])
-    rater = found.raters.setdefault(name, DialogueRater(name, "person"))
+    rater = found.raters.setdefault(name, Rater(name, "person"))
     if marks:
-        known = rater.marks.setdefault(dialogue, marks)
-        if differing := [metric for metric in known.keys() & marks if known[metric] != marks[metric]]:
-            raise SettingsError(
-                f"{where}: expected one rating of {dialogue} by {name}, got a second one that differs in {differing[0]}"
-            )
-        known |= marks
-        rater.families[dialogue] = row.get("family", "")
+        rater.take((dialogue,), measures_of(marks, family), where, f"rating of {dialogue}")
 
 
 def _mark(text: str) -> float | None:
@@ -214,7 +197,7 @@ def _mark(text: str) -> float | None:
     return mark
 
 
-def judge_of(scores: Mapping[str, Any], path: Path, key: RatingKey | None, problems: list[Problem]) -> DialogueRater:
+def judge_of(scores: Mapping[str, Any], path: Path, key: RatingKey | None, problems: list[Problem]) -> Rater:
     """The marks of the judge of some scores, means over the events of each dialogue.
 
     key: that of the sample, whose names the dialogues then have; without it, they are named by their recordings. A
@@ -226,23 +209,21 @@ def judge_of(scores: Mapping[str, Any], path: Path, key: RatingKey | None, probl
     names = None if key is None else {_call(each.call): each.dialogue for each in key.dialogues}
     if key is not None and names is not None and len(names) < len(key.dialogues):
         raise SettingsError(f"{path}: expected runs of different names in a sample, got several of one name")
-    judge = DialogueRater(scores["settings"]["judge"], "judge")
+    judge = Rater(scores["settings"]["judge"], "judge")
     for item in scores["items"]:
         call = _call(item["call"])
         name = call if names is None else names.get(call)
         if name is None:
             continue
-        judge.families[name] = item["family"]
-        judge.marks[name] = marks = {metric: item["measures"].get(metric) for metric in METRICS}
+        marks = {metric: item["measures"].get(metric) for metric in METRICS}
         for metric, mark in list(marks.items()):
             if not (mark is None or (type(mark) in (int, float) and 1 <= mark <= LEVELS)):
-                expected = f"a number from 1 to {LEVELS}"
-                problems.append(
-                    Problem(f"{path}: {call}", f"{metric}: left out: expected {expected}, got {mark!r:.40}")
-                )
+                reason = f"{metric}: left out: expected {A_MARK}, got {mark!r:.40}"
+                problems.append(Problem(f"{path}: {call}", reason))
                 del marks[metric]
         if item["task"] is None:
-            marks.pop("task_score", None)  # the family has none, or it is unscored
+            marks.pop(TASK_SCORE, None)  # the family has none, or it is unscored
+        judge.marks[(name,)] = measures_of(marks, item["family"])
     if not judge.marks:
         raise InputError(f"{path}: expected scores of the dialogues of the sample, got those of others")
     return judge

@@ -1,0 +1,128 @@
+"""Agreement of raters, for all suites: who is compared, on what, and by which figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from random import Random
+from statistics import fmean
+from typing import Final
+
+import msgspec
+import pytest
+from oracles import agreement
+from scipy import stats as scipy_stats
+
+from fdbcore.errors import SettingsError
+from fdbcore.results.agreement import Mark, Rater, compared, compared_all
+
+MEASURE: Final = ("tone", "daily")
+NAMES: Final = ("ann", "ben", "cy", "strict", "mild")
+Given = Mapping[str, Mark]
+
+
+def rated(seed: int, marks: Sequence[Mark] = (1.0, 2.0, 3.5, 5.0, None)) -> dict[str, Given]:
+    """What five raters give to 20 items: of each some, and of some they cannot tell."""
+    draw = Random(seed)
+    return {
+        name: {f"i{number:02}": draw.choice(marks) for number in range(20) if draw.random() < 0.8} for name in NAMES
+    }
+
+
+def raters(given: Mapping[str, Given]) -> list[Rater]:
+    """The first three are people. Each rates something else beside."""
+    return [
+        Rater(
+            name,
+            "person" if name in NAMES[:3] else "judge",
+            {("other",): {("tone", "safety"): 1.0}, **{(item,): {MEASURE: mark} for item, mark in own.items()}},
+        )
+        for name, own in given.items()
+    ]
+
+
+def as_one(given: Mapping[str, Given]) -> Given:
+    """The mean of those people who can tell."""
+    own = [given[name] for name in NAMES[:3]]
+    told = {item: [mark for each in own if (mark := each.get(item)) is not None] for each in own for item in each}
+    return {item: fmean(marks) if marks else None for item, marks in told.items()}
+
+
+def test_every_two_are_compared_on_what_both_can_tell_and_people_as_one_with_judges() -> None:
+    given = rated(1)
+    named: dict[str, Given] = {**given, "people": as_one(given)}
+    pairs = [
+        *combinations(NAMES[:3], 2),
+        *((judge, person) for judge in NAMES[3:] for person in ("people", *NAMES[:3])),
+        NAMES[3:],
+    ]
+    found = {tuple(each.raters): each for each in compared(raters(given), MEASURE)}
+    assert [*found] == [NAMES[:3], *pairs]
+    kinds = [each.between for each in found.values()]
+    assert kinds == [*["people"] * 4, *["judge and people"] * 8, "judges"]
+    for names, each in found.items():
+        own = [named[name] for name in names]
+        marks = {item: [of[item] for of in own if item in of] for of in own for item in of}
+        units = {item: [mark for mark in row if mark is not None] for item, row in sorted(marks.items())}
+        rows = [row for row in units.values() if len(row) > 1]
+        assert [item for (item,) in each.items] == [item for item, row in units.items() if len(row) > 1]
+        assert each.not_rated == sum(len(row) < 2 for row in marks.values())
+        assert each.cannot_tell == len(marks) - len(rows) - each.not_rated
+        figures = each.entry(("identical", "alpha_interval", "alpha_ordinal", "pearson", "spearman"), {})
+        expected: list[float | None] = [
+            sum(len({*row}) == 1 for row in rows) / len(rows),
+            agreement.alpha(rows, agreement.interval),
+            agreement.alpha(rows, agreement.ordinal),
+            *(
+                [scipy_stats.pearsonr(*zip(*rows, strict=True)).statistic,
+                 scipy_stats.spearmanr(*zip(*rows, strict=True)).statistic]
+                if len(names) == 2 else [None, None]
+            ),
+        ]  # fmt: skip
+        got = [
+            each and each.value
+            for each in (
+                figures.identical, figures.alpha_interval, figures.alpha_ordinal, figures.pearson, figures.spearman
+            )
+        ]  # fmt: skip
+        assert got == pytest.approx(expected)
+        assert figures.n == len(rows)
+        assert figures.kappa is msgspec.UNSET, "nobody asked for it"
+
+
+def test_kappa_and_alpha_of_yes_and_no() -> None:
+    given = rated(2, (0.0, 1.0, None))
+    for each in compared(raters(given), MEASURE, lambda marks: float(sum(marks) > 1)):
+        if len(each.raters) == 2 and "people" not in each.raters:
+            rows = [tuple(row) for row in each.ratings.tolist()]
+            assert each.figure("kappa").value == pytest.approx(agreement.kappa(rows))
+            assert each.figure("alpha").value == pytest.approx(agreement.alpha(rows))
+
+
+def test_items_of_a_cluster_are_resampled_together() -> None:
+    """If each item is there twice, intervals are as of the single ones."""
+    draw = Random(3)
+    marks = [{name: draw.gauss(0, 1) for name in "abcdefghijklmnop"} for _ in range(2)]
+    single, double = (
+        compared_all(
+            "people",
+            [
+                Rater("", "person", {(name, copy): {MEASURE: own[name]} for name in own for copy in range(times)})
+                for own in marks
+            ],
+            MEASURE,
+        )
+        for times in (1, 2)
+    )
+    expected = single.figure("pearson").ci95
+    assert double.figure("pearson", [str(name) for name, _ in double.items]).ci95 == pytest.approx(expected)
+    assert double.figure("pearson").ci95 != pytest.approx(expected, abs=0.1)
+
+
+def test_a_second_mark_that_differs_is_refused() -> None:
+    ann = Rater("ann", "person")
+    ann.take(("D1",), {("tone",): 3.0, ("task", "daily"): None}, "t.csv, line 2", "rating of D1")
+    ann.take(("D1",), {("tone",): 3.0, ("pace",): 1.0}, "t.csv, line 3", "rating of D1")
+    assert ann.marks == {("D1",): {("tone",): 3.0, ("task", "daily"): None, ("pace",): 1.0}}
+    with pytest.raises(SettingsError, match=r"line 4: expected one rating of D1 by ann, got a second one .* in task"):
+        ann.take(("D1",), {("task", "daily"): 2.0}, "t.csv, line 4", "rating of D1")
