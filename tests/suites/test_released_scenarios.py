@@ -11,8 +11,7 @@ from click.testing import CliRunner
 from helpers.released_tasks import imported, task
 
 from fdbcore.cli.main import main
-from fdbcore.suites.staged.reading import read_set
-from fdbcore.suites.staged.released import toml_text
+from fdbcore.suites.staged.reading import read_set, toml_text
 
 CLASSES = {
     "Daily": ("ordering", "scheduling", "planning", "reservations", "troubleshoot"),

@@ -31,8 +31,8 @@ from fdbcore.stats import pairs_needed
 from fdbcore.suites.fdb_v3.calls import FAILURES
 from fdbcore.suites.fdb_v3.compat import PUBLISHED
 from fdbcore.suites.fdb_v3.document import V3Call, V3Item, V3Scores
-from fdbcore.suites.fdb_v3.judging.agreement import PassedBy
-from fdbcore.suites.fdb_v3.judging.judge import V3Judging
+from fdbcore.suites.fdb_v3.judge import V3Judging
+from fdbcore.suites.fdb_v3.judge_agreement import PassedBy
 from fdbcore.suites.fdb_v3.measures import MEASURES
 from fdbcore.suites.fdb_v3.playing import V3Played
 from fdbcore.suites.fdb_v3.rows import CONDITION, SCALES, CaseStudy, rank_notes

@@ -14,10 +14,10 @@ from fdbcore.results import PooledWith, Scores, by_system, every_two, gated_diff
 from fdbcore.suites.fdb_v3.calls import FailureClass
 from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case, V3Verdicts
 from fdbcore.suites.fdb_v3.compat import failure, matches_exactly
-from fdbcore.suites.fdb_v3.judging.judge import V3Judging
-from fdbcore.suites.fdb_v3.judging.questions import labelled_pairs
+from fdbcore.suites.fdb_v3.judge import V3Judging
 from fdbcore.suites.fdb_v3.measures import MEASURES
 from fdbcore.suites.fdb_v3.playing import V3Played
+from fdbcore.suites.fdb_v3.questions import labelled_pairs
 from fdbcore.suites.fdb_v3.rows import (
     PEOPLE,
     LatencyExtremes,

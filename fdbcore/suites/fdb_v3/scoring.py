@@ -21,9 +21,9 @@ from fdbcore.suites.fdb_v3.cases import V3Case, cases_of, released_case, unfinis
 from fdbcore.suites.fdb_v3.compat import AsrWord, user_end_s
 from fdbcore.suites.fdb_v3.document import Read, document
 from fdbcore.suites.fdb_v3.folder import Imported, import_folder
-from fdbcore.suites.fdb_v3.judging.judge import judge_cases, plan_of
-from fdbcore.suites.fdb_v3.judging.questions import SPEECH
+from fdbcore.suites.fdb_v3.judge import judge_cases, plan_of
 from fdbcore.suites.fdb_v3.playing import RECORDINGS, left_out_of, namesakes, playing_of, why_silent
+from fdbcore.suites.fdb_v3.questions import SPEECH
 from fdbcore.suites.fdb_v3.scenarios import DataCard, RecordedScenarioFile
 from fdbcore.types import SIDES, Problem
 from fdbcore.types.scorecard import Scored

@@ -33,7 +33,7 @@ from fdbcore.results import ProblemEntry, problem_entries
 from fdbcore.runs import read_kept_scores
 from fdbcore.sources import columns_of, rated_rows
 from fdbcore.stats import Floats, bootstrap_times, interval_alpha, kappas
-from fdbcore.suites.fdb_v3.judging.agreement import MATCHER, AgreementFigure
+from fdbcore.suites.fdb_v3.judge_agreement import MATCHER, AgreementFigure
 from fdbcore.types import Problem
 
 RatedMetric: TypeAlias = Literal["arguments", "response", "interruption", "turn_take"]

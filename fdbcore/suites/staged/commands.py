@@ -97,8 +97,7 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
     from msgspec import to_builtins
 
     from fdbcore.runtime import whole_file
-    from fdbcore.suites.staged.reading import read_set
-    from fdbcore.suites.staged.released import import_released, toml_text
+    from fdbcore.suites.staged.reading import import_released, read_set, toml_text
 
     out: Path = options["out"]
     if out.exists():

@@ -24,7 +24,7 @@ from fdbcore.suites.staged.cases import LostCase, StagedCase, StagedItem
 from fdbcore.suites.staged.curves import StagedCurve, StagedFinding, curves_of, findings_of
 from fdbcore.suites.staged.examined import StagedExaminer, StagedVariance, examiners_of, variance_of
 from fdbcore.suites.staged.judging import Aspect, OtherSetup
-from fdbcore.suites.staged.released import FAMILIES
+from fdbcore.suites.staged.reading import FAMILIES
 from fdbcore.suites.staged.rows import (
     LABELS,
     RULE,
