@@ -6,6 +6,9 @@ from .facts import TOLD as TOLD
 from .groups import LINE as LINE
 from .groups import MOST_GROUPS as MOST_GROUPS
 from .groups import CallGroup as CallGroup
+from .held import LostCall as LostCall
+from .held import held_calls as held_calls
+from .held import read_or_lost as read_or_lost
 from .matching import FEWEST_ITEMS as FEWEST_ITEMS
 from .matching import group_differences as group_differences
 from .matching import match_every_two as match_every_two

@@ -15,7 +15,7 @@ from helpers.staged_runs import beeping_run
 
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.recording.files import AUDIO, EVENTS, META
-from fdbcore.recording.run import RUN
+from fdbcore.recording.run import RUN, read_plan
 from fdbcore.suites.staged.cases import cases_of
 
 pytestmark = pytest.mark.skipif(
@@ -107,7 +107,7 @@ def test_a_call_without_its_audio_is_scored(run: Path) -> None:
 
 
 def reasons(run: Path) -> list[str]:
-    found, lost = cases_of(run, lambda _: None)
+    found, lost = cases_of(run, read_plan(run), lambda _: None)
     assert len(found) + len(lost) == 2
     return [each.reason for each in lost]
 

@@ -16,11 +16,11 @@ import numpy as np
 from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
-from fdbcore.analysis import JudgingSpent
+from fdbcore.analysis import JudgingSpent, LostCall
 from fdbcore.recording import converted
 from fdbcore.results import PooledWith, Scores, means_of_ids, problem_entries
 from fdbcore.stats import bootstrap_columns
-from fdbcore.suites.staged.cases import LostCase, StagedCase, StagedItem
+from fdbcore.suites.staged.cases import StagedCase, StagedItem
 from fdbcore.suites.staged.curves import StagedCurve, StagedFinding, curves_of, findings_of
 from fdbcore.suites.staged.examined import StagedExaminer, StagedVariance, examiners_of, variance_of
 from fdbcore.suites.staged.judging import Aspect, OtherSetup
@@ -234,7 +234,7 @@ def document(
     problems: Sequence[Problem],
     hears: str | None = None,
     marks: str | None = None,
-    lost: Sequence[LostCase] = (),
+    lost: Sequence[LostCall] = (),
     rule: Mapping[str, float] | None = None,
     variants: Sequence[OtherSetup] = (),
     judging: StagedJudging | None = None,

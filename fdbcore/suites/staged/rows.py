@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fdbcore.analysis import LostCall
 from fdbcore.endpoints import PACINGS, SCRIPTED
 from fdbcore.errors import SettingsError
 from fdbcore.measures import MEASURES, answers, overlaps, stop_share
@@ -21,7 +22,7 @@ from fdbcore.report import in_words, shown_unit
 from fdbcore.results import Pair, ScoredItem, differences, draws_of_ids, figure_of_ids, means_of_ids, passes_of
 from fdbcore.runtime import number_of
 from fdbcore.stats import bootstrap_ci, mean_of_means
-from fdbcore.suites.staged.cases import BY_CHANCE, PLANTED, TIMING, LostCase, StagedCase
+from fdbcore.suites.staged.cases import BY_CHANCE, PLANTED, TIMING, StagedCase, place_of
 from fdbcore.suites.staged.goals import FLOORS, MET, UNMET, goal_values
 from fdbcore.suites.staged.replies import UNKNOWN
 from fdbcore.suites.staged.scenarios import MARKS
@@ -168,7 +169,7 @@ class Group(NamedTuple):
     examiner: str
     system: str
     cases: Sequence[StagedCase]
-    lost: Sequence[LostCase] = ()
+    lost: Sequence[LostCall] = ()
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -198,17 +199,18 @@ class Group(NamedTuple):
         if not family:
             return self
         cases = [case for case in self.cases if case.family == family]
-        return self._replace(cases=cases, lost=[each for each in self.lost if each.family == family])
+        return self._replace(cases=cases, lost=[each for each in self.lost if each.columns.get("family") == family])
 
 
-def groups_of(cases: Sequence[StagedCase], lost: Sequence[LostCase] = ()) -> list[Group]:
+def groups_of(cases: Sequence[StagedCase], lost: Sequence[LostCall] = ()) -> list[Group]:
     """The groups of these dialogues, by pacing in the order of `PACINGS`, then by examiner and system."""
-    found: dict[tuple[str, str, str], tuple[list[StagedCase], list[LostCase]]] = {}
+    found: dict[tuple[str, str, str], tuple[list[StagedCase], list[LostCall]]] = {}
     for case in sorted(cases, key=lambda case: (case.scenario, case.trial)):
         found.setdefault((case.pacing, case.examiner, case.system), ([], []))[0].append(case)
     for each in lost:
-        if each.pacing in ORDER:  # otherwise it is a call of another kind
-            found.setdefault((each.pacing, each.examiner, each.system), ([], []))[1].append(each)
+        pacing, examiner = place_of(each)
+        if pacing in ORDER:  # otherwise it is a call of another kind
+            found.setdefault((pacing, examiner, each.system), ([], []))[1].append(each)
     several = len({examiner for _, examiner, _ in found}) > 1
     return [
         Group(f"{key[0]}, {key[1]}" if several else key[0], *key, *found[key])
