@@ -15,12 +15,12 @@ from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from msgspec import Meta, Struct
 
-from fdbcore.analysis import CallToHear, hear_calls
+from fdbcore.analysis import CallToHear, JudgingSpent, hear_calls
 from fdbcore.errors import FdbError, SettingsError, told_as
 from fdbcore.measures import Reading, Segment
 from fdbcore.protocols import Judge
@@ -38,9 +38,6 @@ from fdbcore.suites.fdb_v1.measures import BEHAVIOURS, OUR_BEHAVIOURS
 from fdbcore.types import SIDES, Problem, Rubric, Side, object_schema
 from fdbcore.types.scorecard import Figure
 from fdbcore.types.usage import ExpectedUse, Unit
-
-if TYPE_CHECKING:
-    from fdbcore.analysis import JudgingSpent
 
 RELEASED: Final = "output.json"
 """How the words beside released outputs are called; those of the user are in input.json, of clean ones in clean_*."""

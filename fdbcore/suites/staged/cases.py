@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
 from msgspec import Meta, Struct, field
@@ -30,13 +30,19 @@ from fdbcore.measures import (
     timing_quantities,
     timing_scores,
 )
-from fdbcore.recording import EVENTS, KeptLabels, converted, outcome_in, read_plan, state_of_case
+from fdbcore.recording import (
+    EVENTS,
+    KeptLabels,
+    PlannedCase,
+    PlannedRun,
+    converted,
+    outcome_in,
+    read_plan,
+    state_of_case,
+)
 from fdbcore.suites.staged.goals import GoalResult, goal_values, goals_of
 from fdbcore.types import TICKS_PER_S, Problem
 from fdbcore.types.examiner_events import ENDS, GOAL, SAID, SAYS, SPOKE_FIRST
-
-if TYPE_CHECKING:
-    from fdbcore.recording import PlannedCase, PlannedRun
 
 TIMING: Final = (
     "answered_per_turn", "premature_per_turn", "no_response_per_turn", "b_stopped_within_2s_per_long_a_onset",

@@ -38,6 +38,9 @@ from fdbcore.suites.staged.scenarios import (
 )
 from fdbcore.types import Problem
 
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """An id is part of file names."""
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}")
@@ -191,10 +194,6 @@ def _sequences(scenario: Scenario) -> set[tuple[str, ...]]:
         length = _CHARACTERS if UNSPACED.search(text) else _WORDS
         found |= {tuple(units[start : start + length]) for start in range(len(units) - length + 1)}
     return found
-
-
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
 
 
 @dataclass(frozen=True, slots=True)
