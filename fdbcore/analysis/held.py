@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from fdbcore.analysis.order import planned_cases
 from fdbcore.errors import FdbError, InputError
@@ -69,3 +69,11 @@ def read_or_lost(path: Path, planned: PlannedCase, lost: list[LostCall]) -> Iter
     except FdbError as error:
         reason = str(error).removeprefix(f"{path}: ").removeprefix(f"{path}/")
         lost.append(LostCall(path, planned["system"], planned.get("columns", {}), "missing", reason))
+
+
+def what_decides(described: Any) -> Any:  # noqa: ANN401
+    """A description of a system without versions of software, and without the path of a file whose content is known."""
+    if isinstance(described, dict):
+        left_out = {"versions", *(["path"] if "sha256" in described else [])}
+        return {name: what_decides(each) for name, each in described.items() if name not in left_out}
+    return [what_decides(each) for each in described] if isinstance(described, list) else described

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 from msgspec import to_builtins
 
-from fdbcore.analysis import CallToHear, Told, hear_calls, missing_words
+from fdbcore.analysis import CallToHear, Told, hear_calls
 from fdbcore.errors import InputError
 from fdbcore.recording import Transcript, read_of_form, read_plan
 from fdbcore.runs import JudgeOptions, expected_words, replay_outputs
@@ -163,7 +163,7 @@ def hear(
     """
     heard = hear_calls(list(_calls_to_hear(cases, source)), source, jobs, show)
     _take_words(cases, heard.transcripts)
-    return list(heard.problems), missing_words(source, heard.why_not)
+    return list(heard.problems), list(heard.missing)
 
 
 def _calls_to_hear(cases: Sequence[V3Case], source: WordSource) -> Iterator[CallToHear]:

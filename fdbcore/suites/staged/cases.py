@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 from msgspec import Meta, Struct, field
 
-from fdbcore.analysis import LostCall, held_calls, read_or_lost
+from fdbcore.analysis import LostCall, held_calls, read_or_lost, what_decides
 from fdbcore.endpoints import PACINGS, SCRIPTED, Brief
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.measures import (
@@ -180,21 +180,13 @@ def _refuse_namesakes(plans: Mapping[Path, PlannedRun]) -> None:
         if not scenarios[one] & scenarios[other]:
             continue
         for name in systems[one].keys() & systems[other].keys():
-            a, b = _what_decides(systems[one][name]), _what_decides(systems[other][name])
+            a, b = what_decides(systems[one][name]), what_decides(systems[other][name])
             if a != b:
                 differs = ", ".join(sorted(key for key in a.keys() | b.keys() if a.get(key) != b.get(key)))
                 raise InputError(
                     f"{one}, {other}: expected one system named {name}, got two that differ ({differs}):"
                     " score each run alone, or hold one again under another name (--system NAME=ADDRESS)"
                 )
-
-
-def _what_decides(value: Any) -> Any:  # noqa: ANN401
-    """A description without versions of software, and without where a file lies whose content is known."""
-    if isinstance(value, dict):
-        left_out = {"versions", *(["path"] if "sha256" in value else [])}
-        return {key: _what_decides(each) for key, each in value.items() if key not in left_out}
-    return [_what_decides(each) for each in value] if isinstance(value, list) else value
 
 
 def _without_copies(
