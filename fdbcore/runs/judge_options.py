@@ -62,9 +62,7 @@ class JudgeOptions:
         """Each of these as often as it is asked, one after the other."""
         return [replace(each, repeat=repeat) for each in questions for repeat in range(self.repeats)]
 
-    def ask(
-        self, questions: Sequence[JudgeRequest], jobs: int | None, show: Callable[[str], None]
-    ) -> RepeatedAnswers:
+    def ask(self, questions: Sequence[JudgeRequest], jobs: int | None, show: Callable[[str], None]) -> RepeatedAnswers:
         """Ask these questions in their order, so that the first are whole if the limit is reached; `jobs` requests at a
         time. Errors as of `ask_each_once`.
         """
