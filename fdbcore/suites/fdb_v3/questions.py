@@ -38,7 +38,7 @@ class SpeechVerdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CaseVerdicts:
-    """What one judge says of a system on a recording. arguments: by `questions.pair_key`. None: it was not asked."""
+    """What one judge says of a system on a recording. arguments: by `pair_key`. None: it was not asked."""
 
     arguments: Mapping[str, Verdict] = field(default_factory=dict)
     response: Verdict | None = None
