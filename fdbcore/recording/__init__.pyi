@@ -1,5 +1,4 @@
 from .files import EVENTS as EVENTS
-from .files import META as META
 from .files import REPLY as REPLY
 from .files import part_of as part_of
 from .files import read_json as read_json
@@ -17,7 +16,6 @@ from .labels import Label as Label
 from .labels import LabelKind as LabelKind
 from .places import located as located
 from .run import FAILED as FAILED
-from .run import INVALID as INVALID
 from .run import is_planned as is_planned
 from .run import is_recorded as is_recorded
 from .run import outcome_in as outcome_in
