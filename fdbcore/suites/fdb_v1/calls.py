@@ -66,6 +66,14 @@ KINDS: Final[Mapping[str, LabelKind]] = {
 }
 """The labels of the spans of a task."""
 
+AS_LONG: Final = "tail_s=0"
+"""The released outputs are as long as the inputs, which hold the time to answer."""
+SHORT_S: Final = 0.5
+"""An output that ends so much before its input is as long as it: systems send whole frames."""
+AFTER_S: Final = 1.0
+"""How much of the audio after the last label is needed: the least in which a system can take over."""
+MISSING: Final = "what is measured is missing"
+
 
 def conditions_of(version: Version) -> list[str]:
     """The conditions in the order of tables."""
@@ -192,15 +200,6 @@ def _listed(spans_s: Sequence[tuple[float, float]]) -> str:
 def in_ticks(span_s: tuple[float, float]) -> tuple[int, int]:
     """A span in ticks."""
     return round(span_s[0] * TICKS_PER_S), round(span_s[1] * TICKS_PER_S)
-
-
-AS_LONG: Final = "tail_s=0"
-"""The released outputs are as long as the inputs, which hold the time to answer."""
-SHORT_S: Final = 0.5
-"""An output that ends so much before its input is as long as it: systems send whole frames."""
-AFTER_S: Final = 1.0
-"""How much of the audio after the last label is needed: the least in which a system can take over."""
-MISSING: Final = "what is measured is missing"
 
 
 def side_a(version: Version, data: str) -> SideA:

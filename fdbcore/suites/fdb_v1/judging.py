@@ -47,6 +47,25 @@ BEYOND_S: Final = 0.5
 PAUSE_S: Final = 0.5
 """A longer pause between words begins a new line of what a judge reads."""
 
+ANSWERS: Final[Mapping[str, Sequence[int | str]]] = {
+    "rating": range(6),
+    "behaviour": list(BEHAVIOURS),
+    "did": list(OUR_BEHAVIOURS),
+}
+"""What a judge may answer by each rubric; behaviour: by the published rule, did: by ours."""
+RUBRICS: Final[Mapping[Version, Sequence[str]]] = {"fdb-v1": ["rating"], "fdb-v1.5": ["behaviour", "did"]}
+"""What is asked about each sample."""
+TOLD: Final = {"rating": "rating", "behaviour": "behaviour, as published", "did": "behaviour, ours"}
+"""The rubrics in words."""
+REASONS: Final = {"rating": "reason", "behaviour": "reason", "did": "did_reason"}
+SILENT: Final[Mapping[str, Any]] = {"rating": 0, "reason": "it said nothing"}
+Evidence: TypeAlias = Mapping[str, Any]
+Marks: TypeAlias = Mapping[Path, Mapping[str, Any]]
+"""By recording: the answer by each rubric, and its reason by the name in REASONS."""
+TOKENS_IN: Final = {"fdb-v1": 400, "fdb-v1.5": 900}
+"""About what a judge reads for a sample: the rubric, and the words of one side, or of both twice."""
+TOKENS_OUT: Final = 60
+
 
 class SpokenWord(NamedTuple):
     """A word with its start and end in s."""
@@ -139,24 +158,6 @@ def lines(words: Sequence[SpokenWord]) -> list[dict[str, float | str]]:
         }
         for line in found
     ]
-
-
-ANSWERS: Final[Mapping[str, Sequence[int | str]]] = {
-    "rating": range(6),
-    "behaviour": list(BEHAVIOURS),
-    "did": list(OUR_BEHAVIOURS),
-}
-"""What a judge may answer by each rubric; behaviour: by the published rule, did: by ours."""
-RUBRICS: Final[Mapping[Version, Sequence[str]]] = {"fdb-v1": ["rating"], "fdb-v1.5": ["behaviour", "did"]}
-"""What is asked about each sample."""
-TOLD: Final = {"rating": "rating", "behaviour": "behaviour, as published", "did": "behaviour, ours"}
-"""The rubrics in words."""
-REASONS: Final = {"rating": "reason", "behaviour": "reason", "did": "did_reason"}
-SILENT: Final[Mapping[str, Any]] = {"rating": 0, "reason": "it said nothing"}
-
-Evidence: TypeAlias = Mapping[str, Any]
-Marks: TypeAlias = Mapping[Path, Mapping[str, Any]]
-"""By recording: the answer by each rubric, and its reason by the name in REASONS."""
 
 
 class V1Agreement(Struct, frozen=True):
@@ -288,11 +289,6 @@ def figures_of(marks: Mapping[str, Any], took_over: bool) -> Figures:
     if "did" in marks:
         found |= {name: [float(marks["did"] == name)] for name in OUR_BEHAVIOURS}
     return found
-
-
-TOKENS_IN: Final = {"fdb-v1": 400, "fdb-v1.5": 900}
-"""About what a judge reads for a sample: the rubric, and the words of one side, or of both twice."""
-TOKENS_OUT: Final = 60
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,25 @@ TERMS: Final[Mapping[str, str]] = {
     **{f"{each.part}: {each.label}": f"of {each.over}; {each.defect}" for each in PUBLISHED.values()},
 }
 
+PACKAGE: Final = "fdbcore.suites.fdb_v3"
+LEGEND: Final = (
+    "agree: share of verdicts that are alike; kappa: Cohen's; brackets: 95 %, over scenarios. Arguments are compared "
+    "of each pair of calls, by the released labels."
+)
+LEFT: Final = 64
+WIDTH: Final = 760
+ROW: Final = 22
+BAR: Final = 14
+AFTER_S: Final = 2.0
+"""The axis ends so long after the last that happened: most of a recording is room tone."""
+STEPS_S: Final = (1, 2, 5, 10, 20, 60, 300)
+MOST_TICKS: Final = 12
+LEAST_BAR: Final = 3.0
+TICK_ROOM: Final = 14
+"""A label of the axis that is nearer to the right edge would be cut."""
+CHARACTER: Final = 6.4
+"""About the width of a character of a call's name."""
+
 
 def card(document: Mapping[str, Any]) -> Scorecard:
     """The scorecard of a document. A condition is how the tools behave; a subset is a slice of the recordings."""
@@ -203,27 +222,6 @@ def _trials(condition: str, found: V3Scores) -> Iterator[str]:
 def _shown(figure: Figure) -> str:
     interval = "" if figure.ci95 is None else " [{:.2f}, {:.2f}]".format(*figure.ci95)
     return f"{number_text(figure.value)}{interval}"
-
-
-PACKAGE: Final = "fdbcore.suites.fdb_v3"
-LEGEND: Final = (
-    "agree: share of verdicts that are alike; kappa: Cohen's; brackets: 95 %, over scenarios. Arguments are compared "
-    "of each pair of calls, by the released labels."
-)
-
-LEFT: Final = 64
-WIDTH: Final = 760
-ROW: Final = 22
-BAR: Final = 14
-AFTER_S: Final = 2.0
-"""The axis ends so long after the last that happened: most of a recording is room tone."""
-STEPS_S: Final = (1, 2, 5, 10, 20, 60, 300)
-MOST_TICKS: Final = 12
-LEAST_BAR: Final = 3.0
-TICK_ROOM: Final = 14
-"""A label of the axis that is nearer to the right edge would be cut."""
-CHARACTER: Final = 6.4
-"""About the width of a character of a call's name."""
 
 
 class V3Views(SuiteViews):

@@ -40,6 +40,9 @@ SCHEMA: Final = "fdbcore.fdb_v3/2"
 RELEASED: Final = "released results"
 """The condition of results that others made."""
 
+SpeechSpans: TypeAlias = Annotated[list[tuple[float, float]], Meta(description="stretches of speech, in s")]
+SecondsFromStart: TypeAlias = Annotated[float | None, Meta(description="s from the beginning of the recording")]
+
 
 @dataclass(slots=True)
 class Read:
@@ -51,10 +54,6 @@ class Read:
     warnings: list[str] = field(default_factory=list)
     sets: list[DataCard] = field(default_factory=list)
     played: list[V3Played] = field(default_factory=list)
-
-
-SpeechSpans: TypeAlias = Annotated[list[tuple[float, float]], Meta(description="stretches of speech, in s")]
-SecondsFromStart: TypeAlias = Annotated[float | None, Meta(description="s from the beginning of the recording")]
 
 
 class LostCalls(Struct, frozen=True):

@@ -22,6 +22,68 @@ from fdbcore.suites.fdb_v3.scenarios import LABELS, LabelKind
 from fdbcore.suites.fdb_v3.world import FunctionCall
 from fdbcore.types import TICKS_PER_S, Rubric, RubricQuestion
 
+_TEXT: Final = {"type": "string"}
+_TIME: Final = {"type": ["number", "null"]}
+_FOUND: Final[Mapping[str, Any]] = {
+    "filler": _TEXT,
+    "filler_from_s": _TIME,
+    "filler_to_s": _TIME,
+    "key": _TEXT,
+    "key_from_s": _TIME,
+    "key_to_s": _TIME,
+    "reason": _TEXT,
+}
+ARGUMENTS: Final = Rubric(
+    "arguments",
+    "A voice assistant has called a function. You get the function, the arguments that were expected, and those that "
+    "the assistant gave. Say whether the given ones are right: each expected argument must be there and mean the "
+    "same.\n"
+    "- An expected value that begins with $ stands for something that an earlier call returned, or for any value: "
+    "whatever could be that is right.\n"
+    "- How a value is written does not count: a date in words or in figures, capital or small letters.\n"
+    "- Another common name of the same thing is right, and so is its short form, such as that of a city.\n"
+    "- A number is right if it is within 5 percent of the expected one.\n"
+    "- Kinds of documents are the same if only spaces and underscores differ.\n"
+    "- Further arguments do not count.\n"
+    "Give a short reason. If you cannot tell, give null.",
+    VERDICT,
+    [RubricQuestion("The given arguments are right", (), ("right",))],
+)
+"""Judge A, of one pair of calls."""
+RESPONSE: Final = Rubric(
+    "response",
+    "A user has asked a voice assistant for something. You get what a good answer would say, and what the assistant "
+    "said, as a speech recogniser wrote it: do not blame the assistant for a misspelling. Say whether the answer is "
+    "right.\n"
+    "- It has to be about the intended actions, with the intended details.\n"
+    "- It has to say that they are done, or are being done.\n"
+    "- More than was intended never makes it wrong.\n"
+    "- It is wrong if the assistant says that it cannot do it, that it has no tool for it, or declines.\n"
+    "- It is wrong if something else is done, such as for another place or another document.\n"
+    "- Where several steps are intended, it is wrong if one of them is missing.\n"
+    "Give a short reason. If you cannot tell, give null.",
+    VERDICT,
+    [RubricQuestion("The answer is right", (), ("right",))],
+)
+"""Judge B, of the transcript; it sees no calls, as published."""
+SPEECH: Final = Rubric(
+    "speech",
+    "A user has asked a voice assistant for something that needs functions. You get when the user's speech ended, the "
+    "words of the assistant and its calls of functions, with times in seconds. The usual order is: the user ends, "
+    "silence, filler, silence while functions work, key information. Filler only fills the time, such as a promise to "
+    "look something up. Key information is the sentence that first tells the user what was found or done.\n"
+    "Copy the words of the filler and of the key information as they stand there, each without a gap, and take from "
+    "the words when it begins and ends. If the assistant answers at once, there is no filler. Where there is none, "
+    "give an empty text, and null for both times.",
+    {"type": "object", "properties": _FOUND, "required": list(_FOUND), "additionalProperties": False},
+)
+"""Judge C, of what was said when."""
+PARTS: Final = ("filler", "key")
+"""What judge C looks for."""
+SLACK_S: Final = 0.5
+"""Times of a judge may lie so far beyond the words that it read."""
+_WORD: Final = re.compile(r"\w+")
+
 
 class SpeechVerdict(NamedTuple):
     """What a judge found in what was said. n: answers that can be used; 0: no verdict, `reason` then says why.
@@ -43,74 +105,6 @@ class CaseVerdicts:
     arguments: Mapping[str, Verdict] = field(default_factory=dict)
     response: Verdict | None = None
     speech: SpeechVerdict | None = None
-
-
-_TEXT: Final = {"type": "string"}
-_TIME: Final = {"type": ["number", "null"]}
-_FOUND: Final[Mapping[str, Any]] = {
-    "filler": _TEXT,
-    "filler_from_s": _TIME,
-    "filler_to_s": _TIME,
-    "key": _TEXT,
-    "key_from_s": _TIME,
-    "key_to_s": _TIME,
-    "reason": _TEXT,
-}
-
-ARGUMENTS: Final = Rubric(
-    "arguments",
-    "A voice assistant has called a function. You get the function, the arguments that were expected, and those that "
-    "the assistant gave. Say whether the given ones are right: each expected argument must be there and mean the "
-    "same.\n"
-    "- An expected value that begins with $ stands for something that an earlier call returned, or for any value: "
-    "whatever could be that is right.\n"
-    "- How a value is written does not count: a date in words or in figures, capital or small letters.\n"
-    "- Another common name of the same thing is right, and so is its short form, such as that of a city.\n"
-    "- A number is right if it is within 5 percent of the expected one.\n"
-    "- Kinds of documents are the same if only spaces and underscores differ.\n"
-    "- Further arguments do not count.\n"
-    "Give a short reason. If you cannot tell, give null.",
-    VERDICT,
-    [RubricQuestion("The given arguments are right", (), ("right",))],
-)
-"""Judge A, of one pair of calls."""
-
-RESPONSE: Final = Rubric(
-    "response",
-    "A user has asked a voice assistant for something. You get what a good answer would say, and what the assistant "
-    "said, as a speech recogniser wrote it: do not blame the assistant for a misspelling. Say whether the answer is "
-    "right.\n"
-    "- It has to be about the intended actions, with the intended details.\n"
-    "- It has to say that they are done, or are being done.\n"
-    "- More than was intended never makes it wrong.\n"
-    "- It is wrong if the assistant says that it cannot do it, that it has no tool for it, or declines.\n"
-    "- It is wrong if something else is done, such as for another place or another document.\n"
-    "- Where several steps are intended, it is wrong if one of them is missing.\n"
-    "Give a short reason. If you cannot tell, give null.",
-    VERDICT,
-    [RubricQuestion("The answer is right", (), ("right",))],
-)
-"""Judge B, of the transcript; it sees no calls, as published."""
-
-SPEECH: Final = Rubric(
-    "speech",
-    "A user has asked a voice assistant for something that needs functions. You get when the user's speech ended, the "
-    "words of the assistant and its calls of functions, with times in seconds. The usual order is: the user ends, "
-    "silence, filler, silence while functions work, key information. Filler only fills the time, such as a promise to "
-    "look something up. Key information is the sentence that first tells the user what was found or done.\n"
-    "Copy the words of the filler and of the key information as they stand there, each without a gap, and take from "
-    "the words when it begins and ends. If the assistant answers at once, there is no filler. Where there is none, "
-    "give an empty text, and null for both times.",
-    {"type": "object", "properties": _FOUND, "required": list(_FOUND), "additionalProperties": False},
-)
-"""Judge C, of what was said when."""
-
-PARTS: Final = ("filler", "key")
-"""What judge C looks for."""
-SLACK_S: Final = 0.5
-"""Times of a judge may lie so far beyond the words that it read."""
-
-_WORD: Final = re.compile(r"\w+")
 
 
 def labelled_pairs(case: V3Case, label: LabelKind) -> list[tuple[FunctionCall, LoggedCall | None]]:

@@ -29,6 +29,12 @@ from fdbcore.types import SIDES, Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse
 
+LANGUAGE: Final = "en"
+TOKENS_OF_A_VERDICT, TOKENS_OF_SPEECH = 60, 120
+"""What a judge writes for a verdict with its reason, and for filler and key information, which it copies."""
+KEPT_ANSWERS: Final = "judged.json"
+"""In the results folder: what judges answered about released results. Those about calls lie with the calls."""
+
 
 def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -> Read:
     """The cases of runs and of released folders. InputError if there are none.
@@ -110,13 +116,6 @@ def _replayed(
         else:
             problems.append(Problem(str(call.session.b), f"audio left out: {why_not}"))
     return found, problems
-
-
-LANGUAGE: Final = "en"
-TOKENS_OF_A_VERDICT, TOKENS_OF_SPEECH = 60, 120
-"""What a judge writes for a verdict with its reason, and for filler and key information, which it copies."""
-KEPT_ANSWERS: Final = "judged.json"
-"""In the results folder: what judges answered about released results. Those about calls lie with the calls."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,10 @@ OF_LABELS: Final = frozenset(("side", "kind"))
 """A table with both has labels."""
 _TABLES: Final = (".csv", ".tsv")
 
+LEAST_SLICES: Final = 2
+SCHEMA: Final = "fdbcore.clips/2"
+_DIRECTIONS: Final[Mapping[str | None, Literal[-1, 0, 1]]] = {"more": 1, "less": -1, None: 0}
+
 
 def side_a(data: str) -> SideA:
     """The users in "DIR" or "DIR?labels=FILE&SETTINGS", with the settings of the clip endpoint.
@@ -142,10 +146,6 @@ def _columns(
             if before != value:
                 raise SettingsError(f"{table.path}: {name}: expected one {column} for a clip, got {before} and {value}")
     return found
-
-
-LEAST_SLICES: Final = 2
-SCHEMA: Final = "fdbcore.clips/2"
 
 
 class ClipsGroup(Struct, frozen=True):
@@ -297,9 +297,6 @@ def _item(call: Call, quantities: Mapping[str, Quantity]) -> ClipsItem:
         {name: value for name, value in found.items() if value is not None},
         str(call.path),
     )
-
-
-_DIRECTIONS: Final[Mapping[str | None, Literal[-1, 0, 1]]] = {"more": 1, "less": -1, None: 0}
 
 
 def card(document: Mapping[str, Any]) -> Scorecard:

@@ -30,6 +30,8 @@ SCENARIOS: Final = Option(
 LANGUAGE: Final = Option("--language", "Those in this language alone: en, ja, ...", metavar="CODE")
 AS_JSON: Final = Option("--json", "Print JSON of the form of the files.", kind="flag")
 
+_LABEL_COLUMNS = 12
+
 
 def _list(options: Mapping[str, Any], console: Console) -> bool:
     found = _chosen(options)
@@ -168,9 +170,6 @@ COMMANDS: Final = (
         reads=_reads,
     ),
 )
-
-
-_LABEL_COLUMNS = 12
 
 
 def table(scenarios: Sequence[Scenario]) -> str:

@@ -47,6 +47,9 @@ ASPECTS: Final = {"transcriber": "transcriber", "judge": "judge", "rubrics": "wo
 MOVED: Final = ("turn_taking", "instruction_following", "task_score", "goals_met")
 """The measures that depend on who hears, who judges, or how that is asked."""
 
+PUBLISHED_SCALES: Final = {"task": "task_score", **{mark: f"{mark}_75_s" for mark in MARKS}}
+"""The scale of each measure of a table; turn-taking and instruction following are of 0 to 75 s."""
+
 
 class VariantRow(StagedPlace, frozen=True):
     """A score of a system by the main setup and by another one, on the scenarios that are scored both ways."""
@@ -144,10 +147,6 @@ def difference_text(row: VariantRow) -> str:
     """The difference of a row with its interval, and * where that excludes 0."""
     limits = "" if row.ci95 is None else f" [{row.ci95[0]:+.2f}, {row.ci95[1]:+.2f}]"
     return f"{row.difference:+.2f}{limits}{' *' if row.moves else ''}"
-
-
-PUBLISHED_SCALES: Final = {"task": "task_score", **{mark: f"{mark}_75_s" for mark in MARKS}}
-"""The scale of each measure of a table; turn-taking and instruction following are of 0 to 75 s."""
 
 
 class PublishedLine(Struct, frozen=True):

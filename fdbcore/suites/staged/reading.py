@@ -62,6 +62,30 @@ SCHEMA_FIELD: Final = b'"schema"'
 BUILTIN: Final[Mapping[str, str]] = {"builtin": "en", "builtin-ja": "ja"}
 """The sets that come with fdbcore: the folder of each."""
 
+CLOSING: Final = "The conversation is over."
+"""The phrase with which its examiner ends."""
+SESSION_S: Final = 120.0
+"""How long its sessions run by the wall clock; the settings in the file are not read by its own runner."""
+FAMILIES: Final = {"Daily": "daily", "Correction": "correction", "EntityTracking": "entity", "Safety": "safety"}
+"""Our families by the names that it has for them."""
+_CLASSES: Final[Mapping[str, str]] = {
+    **{name: name for name in ("ordering", "scheduling", "planning", "reservations", "privacy", "copyright")},
+    "troubleshoot": "troubleshooting", "entity_tracking": "mixed", "health_physical": "physical-health",
+    "health_mental": "mental-health", "illegal_physical": "illegal-activities", "cyber_illicit": "cyber",
+    "toxicity_bias": "hate-harassment", "financial_legal": "financial-legal", "adult_minors": "minors-adult-content",
+    "misinfo": "misinformation", "agent_safety": "agent-safety",
+}  # fmt: skip
+"""Our classes by theirs. The one class of corrections is three of ours, by the title."""
+_CORRECTION_CLASSES: Final = {0: "within-turn", 1: "next-turn"}
+"""By the distance, in goals, of a correction from what it corrects; at others it is `earlier-turn`."""
+_FORM: Final = "the released tasks of Full-Duplex-Bench-v2, prompts_staged_200.json"
+_CREDIT: Final = (
+    "Full-Duplex-Bench-v2 (Lin et al., arXiv 2510.07838), CC BY-NC 4.0, "
+    "https://github.com/DanielLin94144/Full-Duplex-Bench"
+)
+_ROLE: Final = re.compile(r"\*\*Roleplay (.+?)\*\*")
+_CORRECTS: Final = re.compile(r"T(\d{1,9})(?: corrects T(\d{1,9}))?")
+
 
 def scenario_faults(scenario: Scenario, families: Mapping[str, Family], where: str) -> Iterator[Problem]:
     """Why a scenario cannot be used. where: "FILE: ID"."""
@@ -308,32 +332,6 @@ def _content(file: Traversable) -> dict[str, Any]:
     if content.get("schema") != SCHEMA:
         raise InputError(f'expected schema = "{SCHEMA}", got {content.get("schema", "none")!r}')
     return content
-
-
-CLOSING: Final = "The conversation is over."
-"""The phrase with which its examiner ends."""
-SESSION_S: Final = 120.0
-"""How long its sessions run by the wall clock; the settings in the file are not read by its own runner."""
-
-FAMILIES: Final = {"Daily": "daily", "Correction": "correction", "EntityTracking": "entity", "Safety": "safety"}
-"""Our families by the names that it has for them."""
-_CLASSES: Final[Mapping[str, str]] = {
-    **{name: name for name in ("ordering", "scheduling", "planning", "reservations", "privacy", "copyright")},
-    "troubleshoot": "troubleshooting", "entity_tracking": "mixed", "health_physical": "physical-health",
-    "health_mental": "mental-health", "illegal_physical": "illegal-activities", "cyber_illicit": "cyber",
-    "toxicity_bias": "hate-harassment", "financial_legal": "financial-legal", "adult_minors": "minors-adult-content",
-    "misinfo": "misinformation", "agent_safety": "agent-safety",
-}  # fmt: skip
-"""Our classes by theirs. The one class of corrections is three of ours, by the title."""
-_CORRECTION_CLASSES: Final = {0: "within-turn", 1: "next-turn"}
-"""By the distance, in goals, of a correction from what it corrects; at others it is `earlier-turn`."""
-_FORM: Final = "the released tasks of Full-Duplex-Bench-v2, prompts_staged_200.json"
-_CREDIT: Final = (
-    "Full-Duplex-Bench-v2 (Lin et al., arXiv 2510.07838), CC BY-NC 4.0, "
-    "https://github.com/DanielLin94144/Full-Duplex-Bench"
-)
-_ROLE: Final = re.compile(r"\*\*Roleplay (.+?)\*\*")
-_CORRECTS: Final = re.compile(r"T(\d{1,9})(?: corrects T(\d{1,9}))?")
 
 
 class ReleasedTask(TypedDict):

@@ -32,53 +32,6 @@ from fdbcore.types.scorecard import DETECTABLE, Difference, Figure, Passes, Scal
 
 _DIRECTIONS: Final[dict[str | None, Literal[-1, 0, 1]]] = {"more": 1, "less": -1, None: 0}
 
-
-def _catalogued(name: str, label: str = "", part: str = "") -> Scale:
-    """A measure that runs are compared by as a scale; one with a label is of what the examiner planted."""
-    of = MEASURES[name]
-    unit, decimals = {"share": ("", 2), "ms": ("ms", 0)}.get(of.unit, (shown_unit(of.shown_in), 1))
-    planted: Literal[-1, 1] = 1 if name in (stop_share("interruption"), "b_selectivity") else -1
-    direction = planted if label else _DIRECTIONS[of.better]
-    return Scale(name, label or of.headline, direction, unit, decimals, part=part or of.group.title)
-
-
-def _with_chance(scales: Iterable[Scale]) -> Iterator[Scale]:
-    """The scales, each followed by what a system that hears nothing has in it, where that is known."""
-    beside = {name: scale for scale, name in BY_CHANCE.items()}
-    for scale in scales:
-        yield scale
-        if scale.id in beside:
-            yield replace(scale, id=beside[scale.id], label=f"{scale.label}, by chance", direction=0)
-
-
-def _compared(name: str, label: str, low: float, high: float) -> Scale:
-    """A measure that systems and pacings are compared by."""
-    return Scale(name, label, 1, decimals=2, main=True, bounds=(low, high), compared=True)
-
-
-SCALES: Final = (
-    _compared("turn_taking", "turn-taking", 1, 5),
-    _compared("instruction_following", "instruction following", 1, 5),
-    _compared("task_score", "task score", 1, 5),
-    Scale("turn_taking_worst", "turn-taking", 1, decimals=2, part="unscored at worst"),
-    Scale("instruction_following_worst", "instruction following", 1, decimals=2, part="unscored at worst"),
-    Scale("turn_taking_75_s", "turn-taking to 75 s", 1, decimals=2, part="first five bins"),
-    Scale("instruction_following_75_s", "instruction following to 75 s", 1, decimals=2, part="first five bins"),
-    _compared("goals_met", "goals met", 0, 1),
-    _compared("timing", "timing score", 0, 1),
-    Scale("all_goals_met", "all goals met", 1, decimals=2, part="goals"),
-    Scale("wordings", "wordings a goal", -1, decimals=2, part="goals"),
-    Scale("probes", "probes a goal", -1, decimals=2, part="goals"),
-    Scale("goal_s", "time a goal", -1, "s", 1, part="goals"),
-    Scale("answer_ms", "answer time", -1, "ms", 0, part=answers.GROUP.title),
-    *(_catalogued(name) for name in TIMING if MEASURES[name].group is answers.GROUP),
-    Scale("talked_over", "talked over", -1, decimals=2, part=overlaps.GROUP.title),
-    *_with_chance(_catalogued(name) for name in TIMING if MEASURES[name].group is not answers.GROUP),
-    *_with_chance(_catalogued(name, label, "What the examiner planted") for name, label in PLANTED.items()),
-)
-COMPARED: Final = {scale.id: scale.bounds or (0.0, 1.0) for scale in SCALES if scale.compared}
-"""The measures by which systems and pacings are compared, each with the least and the most that it can be."""
-LABELS: Final = {scale.id: scale.label for scale in SCALES if not scale.id.endswith(("_worst", "_75_s"))}
 FAMILIES_MEAN: Final = "mean of families"
 EVENTS_MEAN: Final = "mean of events"
 TERMS: Final = {
@@ -128,18 +81,66 @@ TERMS: Final = {
     "only echo of the examiner": "Dialogues in which all that was heard of the system is echo. They count.",
     "scored in part": "Dialogues that are scored, but for what needs words or marks that are missing.",
 }
-
-
 ORDER: Final = (*PACINGS, UNKNOWN)
 RULE: Final = "goals_met=1,task_score=4"
 """What passes unless the user says otherwise. Where there is no task score, goals are enough; where a reciter meets all
 goals, the task score is."""
+JUDGED: Final = ("task_score", *MARKS)
+
+
+def _catalogued(name: str, label: str = "", part: str = "") -> Scale:
+    """A measure that runs are compared by as a scale; one with a label is of what the examiner planted."""
+    of = MEASURES[name]
+    unit, decimals = {"share": ("", 2), "ms": ("ms", 0)}.get(of.unit, (shown_unit(of.shown_in), 1))
+    planted: Literal[-1, 1] = 1 if name in (stop_share("interruption"), "b_selectivity") else -1
+    direction = planted if label else _DIRECTIONS[of.better]
+    return Scale(name, label or of.headline, direction, unit, decimals, part=part or of.group.title)
+
+
+def _with_chance(scales: Iterable[Scale]) -> Iterator[Scale]:
+    """The scales, each followed by what a system that hears nothing has in it, where that is known."""
+    beside = {name: scale for scale, name in BY_CHANCE.items()}
+    for scale in scales:
+        yield scale
+        if scale.id in beside:
+            yield replace(scale, id=beside[scale.id], label=f"{scale.label}, by chance", direction=0)
+
+
+def _compared(name: str, label: str, low: float, high: float) -> Scale:
+    """A measure that systems and pacings are compared by."""
+    return Scale(name, label, 1, decimals=2, main=True, bounds=(low, high), compared=True)
+
+
+SCALES: Final = (
+    _compared("turn_taking", "turn-taking", 1, 5),
+    _compared("instruction_following", "instruction following", 1, 5),
+    _compared("task_score", "task score", 1, 5),
+    Scale("turn_taking_worst", "turn-taking", 1, decimals=2, part="unscored at worst"),
+    Scale("instruction_following_worst", "instruction following", 1, decimals=2, part="unscored at worst"),
+    Scale("turn_taking_75_s", "turn-taking to 75 s", 1, decimals=2, part="first five bins"),
+    Scale("instruction_following_75_s", "instruction following to 75 s", 1, decimals=2, part="first five bins"),
+    _compared("goals_met", "goals met", 0, 1),
+    _compared("timing", "timing score", 0, 1),
+    Scale("all_goals_met", "all goals met", 1, decimals=2, part="goals"),
+    Scale("wordings", "wordings a goal", -1, decimals=2, part="goals"),
+    Scale("probes", "probes a goal", -1, decimals=2, part="goals"),
+    Scale("goal_s", "time a goal", -1, "s", 1, part="goals"),
+    Scale("answer_ms", "answer time", -1, "ms", 0, part=answers.GROUP.title),
+    *(_catalogued(name) for name in TIMING if MEASURES[name].group is answers.GROUP),
+    Scale("talked_over", "talked over", -1, decimals=2, part=overlaps.GROUP.title),
+    *_with_chance(_catalogued(name) for name in TIMING if MEASURES[name].group is not answers.GROUP),
+    *_with_chance(_catalogued(name, label, "What the examiner planted") for name, label in PLANTED.items()),
+)
+COMPARED: Final = {scale.id: scale.bounds or (0.0, 1.0) for scale in SCALES if scale.compared}
+"""The measures by which systems and pacings are compared, each with the least and the most that it can be."""
+LABELS: Final = {scale.id: scale.label for scale in SCALES if not scale.id.endswith(("_worst", "_75_s"))}
+
+
 ALLOWED: Final = {
     name: COMPARED["goals_met" if name == "all_goals_met" else name]
     for name in ("goals_met", "all_goals_met", "task_score", "turn_taking", "instruction_following", "timing")
 }
 """The measures that a rule may name, with their bounds; more is better of all of them."""
-JUDGED: Final = ("task_score", *MARKS)
 
 
 class StagedCondition(Struct, frozen=True):
