@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from benchmarks.harness import Cost, cost_of, met, print_table
 from fdbcore.recording.files import META, read_json, write_json
+from fdbcore.recording.run import read_plan
 from fdbcore.registry import judge
 from fdbcore.runs.asking import Desk, ask_each_once
 from fdbcore.sources.word_source import word_source_of
@@ -121,7 +122,7 @@ def _scoring(runs: Mapping[Path, int]) -> None:
 
 def _judging(run: Path, calls: int) -> None:
     """Ask a judge about all dialogues. What it is asked is made before: only the asking is timed."""
-    cases, _ = cases_of(run, _silent)
+    cases, _ = cases_of(run, read_plan(run), _silent)
     heard, *_ = hear(cases, word_source_of("told"), True, None, _silent)
     command = [sys.executable, "-c", _JUDGE, KEY, str(ANSWER_S)]
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}

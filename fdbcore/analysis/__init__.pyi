@@ -6,6 +6,10 @@ from .facts import TOLD as TOLD
 from .groups import LINE as LINE
 from .groups import MOST_GROUPS as MOST_GROUPS
 from .groups import CallGroup as CallGroup
+from .held import LostCall as LostCall
+from .held import held_calls as held_calls
+from .held import read_or_lost as read_or_lost
+from .held import what_decides as what_decides
 from .matching import FEWEST_ITEMS as FEWEST_ITEMS
 from .matching import group_differences as group_differences
 from .matching import match_every_two as match_every_two
@@ -21,4 +25,3 @@ from .told import Told as Told
 from .told import told_lines as told_lines
 from .transcripts import CallToHear as CallToHear
 from .transcripts import hear_calls as hear_calls
-from .transcripts import missing_words as missing_words

@@ -75,11 +75,13 @@ class CallToHear(NamedTuple):
 
 
 class CallsHeard(NamedTuple):
-    """What was heard of many calls, by their names. problems: why others were not. why_not: see `HeardCall`."""
+    """What was heard of many calls, by their names. problems: why others were not. missing: a line for each side that
+    has no words and each reason, which names the first call.
+    """
 
     transcripts: Mapping[str, Sequence[Transcript]]
     problems: Sequence[Problem]
-    why_not: Mapping[str, Mapping[Side, str]]
+    missing: Sequence[str]
 
 
 def hear_calls(
@@ -125,7 +127,7 @@ def hear_calls(
                     end_first()
             while begun:
                 end_first()
-    return CallsHeard(found, problems, why_not)
+    return CallsHeard(found, problems, _missing(source, why_not))
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +242,7 @@ class Transcribing:
         return _kept(reading, replace(made, words=tuple(words), untimed=untimed), state, track, is_new=True)
 
 
-def missing_words(source: WordSource, why_not: Mapping[str, Mapping[Side, str]]) -> list[str]:
-    """A line for each side that has no words and each reason, which names the first call. why_not: by call."""
+def _missing(source: WordSource, why_not: Mapping[str, Mapping[Side, str]]) -> list[str]:
     calls: dict[tuple[Side, str], list[str]] = {}
     for call, sides in why_not.items():
         for each in sides.items():

@@ -1,5 +1,4 @@
 from .files import EVENTS as EVENTS
-from .files import META as META
 from .files import REPLY as REPLY
 from .files import part_of as part_of
 from .files import read_json as read_json
@@ -19,7 +18,6 @@ from .meta import Outcome as Outcome
 from .meta import PlannedCase as PlannedCase
 from .places import located as located
 from .run import FAILED as FAILED
-from .run import INVALID as INVALID
 from .run import PlannedRun as PlannedRun
 from .run import is_planned as is_planned
 from .run import is_recorded as is_recorded

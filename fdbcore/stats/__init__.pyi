@@ -12,7 +12,9 @@ from .bootstrap import quantile as quantile
 from .bootstrap import ratio_of_sums as ratio_of_sums
 from .distances import jensen_shannon as jensen_shannon
 from .raters import agreement as agreement
+from .raters import interval_alpha as interval_alpha
 from .raters import kappa as kappa
+from .raters import kappas as kappas
 from .raters import spearman as spearman
 from .shares import wilson_by_cluster as wilson_by_cluster
 from .significance import FEWEST_ITEMS as FEWEST_ITEMS

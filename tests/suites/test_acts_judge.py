@@ -21,7 +21,7 @@ from msgspec import UNSET
 from fdbcore.suites.dialogue_acts.models.content_judge import rubric as content_rubric
 from fdbcore.suites.dialogue_acts.records import Annotation, Record, Response, Step, jsonl
 from fdbcore.suites.fdb_v1.judging import rubric_of
-from fdbcore.suites.fdb_v3.judging.questions import ARGUMENTS, RESPONSE, SPEECH
+from fdbcore.suites.fdb_v3.questions import ARGUMENTS, RESPONSE, SPEECH
 from fdbcore.suites.staged.scenarios import builtin_families, rubric_of_events, rubric_of_score
 from fdbcore.types import EVIDENCE_ONLY, Rubric
 

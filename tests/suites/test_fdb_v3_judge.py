@@ -29,7 +29,7 @@ from fdbcore.suites.fdb_v3.compat import (
     passes,
     wanted,
 )
-from fdbcore.suites.fdb_v3.judging.judge import JudgedCases, judge_cases
+from fdbcore.suites.fdb_v3.judge import JudgedCases, judge_cases
 
 pytestmark = NEEDS_OPENAI
 

@@ -11,10 +11,12 @@ import pytest
 from helpers.v3_items import record_of
 from oracles import fdb_v3_ours as oracle
 
+from fdbcore.suites.fdb_v3 import calls as calls_module
 from fdbcore.suites.fdb_v3.calls import FAILURES
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat import AsrWord, LoggedCall, SystemLog
 from fdbcore.suites.fdb_v3.measures import MEASURES, figures
+from fdbcore.suites.fdb_v3.rows import measured
 from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry
 
 USER_END = 1000
@@ -379,3 +381,16 @@ def test_a_thousand_random_logs_score_as_a_plain_script_scores_them() -> None:
         kinds[kind] += 1
     assert {*kinds} == {None, *FAILURES}
     assert min(kinds.values()) >= 5
+
+
+def test_the_calls_of_a_case_are_reviewed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    reviews = []
+    review = calls_module.review
+
+    def counting(*given: Any) -> Any:
+        reviews.append(given)
+        return review(*given)
+
+    monkeypatch.setattr(calls_module, "review", counting)
+    cases = [typed(example) for example, _ in EXAMPLES.values()]
+    assert len(list(measured("tools: instant", cases, is_judged=False))) == len(reviews) == len(cases)

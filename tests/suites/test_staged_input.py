@@ -14,7 +14,7 @@ from helpers.commands import command
 from helpers.staged_runs import NEEDS_VOICE, beeping_run
 
 from fdbcore.recording.files import AUDIO, EVENTS, META
-from fdbcore.recording.run import RUN
+from fdbcore.recording.run import RUN, read_plan
 from fdbcore.suites.staged.cases import cases_of
 
 pytestmark = NEEDS_VOICE
@@ -103,7 +103,7 @@ def test_a_call_without_its_audio_is_scored(run: Path) -> None:
 
 
 def reasons(run: Path) -> list[str]:
-    found, lost = cases_of(run, lambda _: None)
+    found, lost = cases_of(run, read_plan(run), lambda _: None)
     assert len(found) + len(lost) == 2
     return [each.reason for each in lost]
 

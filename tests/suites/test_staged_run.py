@@ -28,6 +28,7 @@ from helpers.staged_runs import MUG, NEEDS_VOICE, beeping_run, hold, judge_at, m
 from msgspec.structs import replace
 
 from fdbcore import clock
+from fdbcore.analysis.held import LostCall
 from fdbcore.errors import InputError, MissingExtraError, RecordingError, SettingsError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_json
@@ -36,7 +37,7 @@ from fdbcore.registry import endpoint, suite
 from fdbcore.runs.plan import side_a_of
 from fdbcore.runs.requests import option_values
 from fdbcore.suites.staged.card import card
-from fdbcore.suites.staged.cases import LostCase, StagedCase
+from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.document import document
 from fdbcore.suites.staged.examined import HEADS
 from fdbcore.suites.staged.goals import GoalResult
@@ -628,10 +629,10 @@ def test_dialogues_of_different_examiners_are_never_put_together() -> None:
 
 def test_what_is_not_scored_is_counted_beside_the_means() -> None:
     lost = [
-        LostCase(Path("x"), "s", "daily.ordering.7", "daily", "slow", "scripted", kind, "why")
+        LostCall(Path("x"), "s", {"family": "daily", "pacing": "slow"}, kind, "why")
         for kind in ("failed", "failed", "invalid", "missing")
     ]
-    gone = LostCase(Path("y"), "gone", "daily.ordering.7", "daily", "slow", "scripted", "failed", "it hung up")
+    gone = LostCall(Path("y"), "gone", {"family": "daily", "pacing": "slow"}, "failed", "it hung up")
     found = document(planted("s", "slow", [[1.0, 0.5], [0.5]]), [], lost=[*lost, gone])
     told = {row["system"]: (row["n"], *(row["counts"][name] for name in ("dialogues", "failed", "invalid")))
             for row in rows(found)}  # fmt: skip

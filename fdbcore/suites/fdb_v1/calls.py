@@ -19,7 +19,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
+from typing import Final, Literal, Self, TypeAlias
 
 import numpy as np
 from msgspec import to_builtins
@@ -29,15 +29,12 @@ from fdbcore.audio import AudioFile
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures import Reading
 from fdbcore.protocols.suite import Show
-from fdbcore.recording import Label, LabelKind, is_planned, located, one_call, outcome_in, read_plan
+from fdbcore.recording import Label, LabelKind, PlannedCase, is_planned, located, one_call, outcome_in, read_plan
 from fdbcore.report import why_not_held
 from fdbcore.runs import replay_outputs, users_of
 from fdbcore.runtime import query_of, split_query
 from fdbcore.sources import CLEAN_INPUT, PlannedCall, SessionInput, chunks_in, clips_in, fit_for_a_folder, labelled_span
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Clip, Material, Problem, Side, SideA, UserLabels
-
-if TYPE_CHECKING:
-    from fdbcore.recording import PlannedCase
 
 Version: TypeAlias = Literal["fdb-v1", "fdb-v1.5"]
 V1: Final[Version] = "fdb-v1"
@@ -68,6 +65,14 @@ KINDS: Final[Mapping[str, LabelKind]] = {
     BACKGROUND: "noise",
 }
 """The labels of the spans of a task."""
+
+AS_LONG: Final = "tail_s=0"
+"""The released outputs are as long as the inputs, which hold the time to answer."""
+SHORT_S: Final = 0.5
+"""An output that ends so much before its input is as long as it: systems send whole frames."""
+AFTER_S: Final = 1.0
+"""How much of the audio after the last label is needed: the least in which a system can take over."""
+MISSING: Final = "what is measured is missing"
 
 
 def conditions_of(version: Version) -> list[str]:
@@ -195,15 +200,6 @@ def _listed(spans_s: Sequence[tuple[float, float]]) -> str:
 def in_ticks(span_s: tuple[float, float]) -> tuple[int, int]:
     """A span in ticks."""
     return round(span_s[0] * TICKS_PER_S), round(span_s[1] * TICKS_PER_S)
-
-
-AS_LONG: Final = "tail_s=0"
-"""The released outputs are as long as the inputs, which hold the time to answer."""
-SHORT_S: Final = 0.5
-"""An output that ends so much before its input is as long as it: systems send whole frames."""
-AFTER_S: Final = 1.0
-"""How much of the audio after the last label is needed: the least in which a system can take over."""
-MISSING: Final = "what is measured is missing"
 
 
 def side_a(version: Version, data: str) -> SideA:

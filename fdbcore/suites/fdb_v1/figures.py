@@ -91,6 +91,23 @@ _FLOOR: Final = 1e-10
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
+KEPT: Final = "derived/before_after.json"
+PITCH_HZ: Final = (50.0, 600.0)
+STEP_S: Final = 0.01
+MIN_SPEECH_S, MIN_SILENCE_S = 0.06, 0.05
+SILENCE_DB: Final = 20.0
+"""Ours: softer is no voice, -74 dBFS, as Praat takes full scale for 1 Pa. Zeros have -300 dB, which would decide any
+mean."""
+PUBLISHED_SILENCE_DB: Final = -200.0
+"""As published: not softer than that, and a side that is has it."""
+LEAST_SIDE_S: Final = 0.2
+"""Ours: of shorter speech nothing is told."""
+PRAAT_S: Final = 0.064
+"""Praat measures no intensity of what is shorter."""
+COMMAND_S: Final = 600.0
+Features: TypeAlias = dict[str, float]
+"""By their ids in `measures.FEATURES`; what is not known is missing."""
+
 
 def of_words(sample: UserSample, words: Sequence[Segment], hearings: Hearings) -> Figures:
     """The published measures of v1 that need the start and end in s of the system's words."""
@@ -251,25 +268,6 @@ def distance(candidates: Sequence[Segment], length_s: float, human: Sequence[flo
     counts = histogram(candidates, length_s)
     found = jensen_shannon(counts, stretched(human, len(counts)))
     return None if math.isnan(found) else found
-
-
-KEPT: Final = "derived/before_after.json"
-PITCH_HZ: Final = (50.0, 600.0)
-STEP_S: Final = 0.01
-MIN_SPEECH_S, MIN_SILENCE_S = 0.06, 0.05
-SILENCE_DB: Final = 20.0
-"""Ours: softer is no voice, -74 dBFS, as Praat takes full scale for 1 Pa. Zeros have -300 dB, which would decide any
-mean."""
-PUBLISHED_SILENCE_DB: Final = -200.0
-"""As published: not softer than that, and a side that is has it."""
-LEAST_SIDE_S: Final = 0.2
-"""Ours: of shorter speech nothing is told."""
-PRAAT_S: Final = 0.064
-"""Praat measures no intensity of what is shorter."""
-COMMAND_S: Final = 600.0
-
-Features: TypeAlias = dict[str, float]
-"""By their ids in `measures.FEATURES`; what is not known is missing."""
 
 
 class Sound(NamedTuple):

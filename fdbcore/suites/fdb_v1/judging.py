@@ -15,12 +15,12 @@ from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from msgspec import Meta, Struct
 
-from fdbcore.analysis import CallToHear, hear_calls
+from fdbcore.analysis import CallToHear, JudgingSpent, hear_calls
 from fdbcore.errors import FdbError, SettingsError, told_as
 from fdbcore.measures import Reading, Segment
 from fdbcore.protocols import Judge
@@ -39,9 +39,6 @@ from fdbcore.types import SIDES, Problem, Rubric, Side, object_schema
 from fdbcore.types.scorecard import Figure
 from fdbcore.types.usage import ExpectedUse, Unit
 
-if TYPE_CHECKING:
-    from fdbcore.analysis import JudgingSpent
-
 RELEASED: Final = "output.json"
 """How the words beside released outputs are called; those of the user are in input.json, of clean ones in clean_*."""
 LANGUAGE: Final = "en"
@@ -49,6 +46,25 @@ BEYOND_S: Final = 0.5
 """So far before or after the audio a recogniser may place a word; further off, its time is of something else."""
 PAUSE_S: Final = 0.5
 """A longer pause between words begins a new line of what a judge reads."""
+
+ANSWERS: Final[Mapping[str, Sequence[int | str]]] = {
+    "rating": range(6),
+    "behaviour": list(BEHAVIOURS),
+    "did": list(OUR_BEHAVIOURS),
+}
+"""What a judge may answer by each rubric; behaviour: by the published rule, did: by ours."""
+RUBRICS: Final[Mapping[Version, Sequence[str]]] = {"fdb-v1": ["rating"], "fdb-v1.5": ["behaviour", "did"]}
+"""What is asked about each sample."""
+TOLD: Final = {"rating": "rating", "behaviour": "behaviour, as published", "did": "behaviour, ours"}
+"""The rubrics in words."""
+REASONS: Final = {"rating": "reason", "behaviour": "reason", "did": "did_reason"}
+SILENT: Final[Mapping[str, Any]] = {"rating": 0, "reason": "it said nothing"}
+Evidence: TypeAlias = Mapping[str, Any]
+Marks: TypeAlias = Mapping[Path, Mapping[str, Any]]
+"""By recording: the answer by each rubric, and its reason by the name in REASONS."""
+TOKENS_IN: Final = {"fdb-v1": 400, "fdb-v1.5": 900}
+"""About what a judge reads for a sample: the rubric, and the words of one side, or of both twice."""
+TOKENS_OUT: Final = 60
 
 
 class SpokenWord(NamedTuple):
@@ -142,24 +158,6 @@ def lines(words: Sequence[SpokenWord]) -> list[dict[str, float | str]]:
         }
         for line in found
     ]
-
-
-ANSWERS: Final[Mapping[str, Sequence[int | str]]] = {
-    "rating": range(6),
-    "behaviour": list(BEHAVIOURS),
-    "did": list(OUR_BEHAVIOURS),
-}
-"""What a judge may answer by each rubric; behaviour: by the published rule, did: by ours."""
-RUBRICS: Final[Mapping[Version, Sequence[str]]] = {"fdb-v1": ["rating"], "fdb-v1.5": ["behaviour", "did"]}
-"""What is asked about each sample."""
-TOLD: Final = {"rating": "rating", "behaviour": "behaviour, as published", "did": "behaviour, ours"}
-"""The rubrics in words."""
-REASONS: Final = {"rating": "reason", "behaviour": "reason", "did": "did_reason"}
-SILENT: Final[Mapping[str, Any]] = {"rating": 0, "reason": "it said nothing"}
-
-Evidence: TypeAlias = Mapping[str, Any]
-Marks: TypeAlias = Mapping[Path, Mapping[str, Any]]
-"""By recording: the answer by each rubric, and its reason by the name in REASONS."""
 
 
 class V1Agreement(Struct, frozen=True):
@@ -291,11 +289,6 @@ def figures_of(marks: Mapping[str, Any], took_over: bool) -> Figures:
     if "did" in marks:
         found |= {name: [float(marks["did"] == name)] for name in OUR_BEHAVIOURS}
     return found
-
-
-TOKENS_IN: Final = {"fdb-v1": 400, "fdb-v1.5": 900}
-"""About what a judge reads for a sample: the rubric, and the words of one side, or of both twice."""
-TOKENS_OUT: Final = 60
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ from fdbcore.stats import pairs_needed
 from fdbcore.suites.fdb_v3.calls import FAILURES
 from fdbcore.suites.fdb_v3.compat import PUBLISHED
 from fdbcore.suites.fdb_v3.document import V3Call, V3Item, V3Scores
-from fdbcore.suites.fdb_v3.judging.agreement import PassedBy
-from fdbcore.suites.fdb_v3.judging.judge import V3Judging
+from fdbcore.suites.fdb_v3.judge import V3Judging
+from fdbcore.suites.fdb_v3.judge_agreement import PassedBy
 from fdbcore.suites.fdb_v3.measures import MEASURES
 from fdbcore.suites.fdb_v3.playing import V3Played
 from fdbcore.suites.fdb_v3.rows import CONDITION, SCALES, CaseStudy, rank_notes
@@ -56,6 +56,25 @@ TERMS: Final[Mapping[str, str]] = {
     "pass^k": "The chance that all of k trials of a recording pass (arXiv 2406.12045).",
     **{f"{each.part}: {each.label}": f"of {each.over}; {each.defect}" for each in PUBLISHED.values()},
 }
+
+PACKAGE: Final = "fdbcore.suites.fdb_v3"
+LEGEND: Final = (
+    "agree: share of verdicts that are alike; kappa: Cohen's; brackets: 95 %, over scenarios. Arguments are compared "
+    "of each pair of calls, by the released labels."
+)
+LEFT: Final = 64
+WIDTH: Final = 760
+ROW: Final = 22
+BAR: Final = 14
+AFTER_S: Final = 2.0
+"""The axis ends so long after the last that happened: most of a recording is room tone."""
+STEPS_S: Final = (1, 2, 5, 10, 20, 60, 300)
+MOST_TICKS: Final = 12
+LEAST_BAR: Final = 3.0
+TICK_ROOM: Final = 14
+"""A label of the axis that is nearer to the right edge would be cut."""
+CHARACTER: Final = 6.4
+"""About the width of a character of a call's name."""
 
 
 def card(document: Mapping[str, Any]) -> Scorecard:
@@ -202,27 +221,6 @@ def _trials(condition: str, found: V3Scores) -> Iterator[str]:
 def _shown(figure: Figure) -> str:
     interval = "" if figure.ci95 is None else " [{:.2f}, {:.2f}]".format(*figure.ci95)
     return f"{number_text(figure.value)}{interval}"
-
-
-PACKAGE: Final = "fdbcore.suites.fdb_v3"
-LEGEND: Final = (
-    "agree: share of verdicts that are alike; kappa: Cohen's; brackets: 95 %, over scenarios. Arguments are compared "
-    "of each pair of calls, by the released labels."
-)
-
-LEFT: Final = 64
-WIDTH: Final = 760
-ROW: Final = 22
-BAR: Final = 14
-AFTER_S: Final = 2.0
-"""The axis ends so long after the last that happened: most of a recording is room tone."""
-STEPS_S: Final = (1, 2, 5, 10, 20, 60, 300)
-MOST_TICKS: Final = 12
-LEAST_BAR: Final = 3.0
-TICK_ROOM: Final = 14
-"""A label of the axis that is nearer to the right edge would be cut."""
-CHARACTER: Final = 6.4
-"""About the width of a character of a call's name."""
 
 
 class V3Views(SuiteViews):

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Struct, structs
 
-from fdbcore.analysis import LINE, planned_cases
-from fdbcore.errors import FdbError, InputError
+from fdbcore.analysis import LINE, LostCall, held_calls, read_or_lost
+from fdbcore.errors import InputError
 from fdbcore.measures import HeldToolCall, Reading, tool_calls_in
 from fdbcore.protocols import CLEAN
-from fdbcore.recording import INVALID, META, PlannedCase, PlannedRun, one_call, outcome_in, read_json
+from fdbcore.recording import PlannedCase, PlannedRun
 from fdbcore.report import counted
-from fdbcore.session import said_nothing
 from fdbcore.suites.fdb_v3.compat import (
     AsrWord,
     LoggedCall,
@@ -26,13 +25,11 @@ from fdbcore.suites.fdb_v3.compat import (
 )
 from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry, LabelKind, RecordedScenarioEntry
 from fdbcore.suites.fdb_v3.world import outcome, state_differences
-from fdbcore.types import TICKS_PER_S, Problem, Span
+from fdbcore.types import TICKS_PER_S, Span
 
 RECORD: Final = "record"
 """The column of a run that has the id of the recording."""
 
-Loss: TypeAlias = Literal["invalid", "failed", "missing"]
-"""Why a call is not scored: the harness is to blame, the system is, or it cannot be read (yet)."""
 
 JOIN_TICKS: Final = 20
 """Words of a released result that are closer than this are one stretch of speech."""
@@ -161,55 +158,24 @@ class V3Case:
         return replace(self.log, expected=expected, arguments_right=self.repaired_right)
 
 
-class LostV3Case(NamedTuple):
-    """A call that is not scored, and why."""
-
-    system: str
-    kind: Loss
-    problem: Problem
-
-
 def cases_of(
     run: Path, plan: PlannedRun, recordings: Iterable[RecordedScenarioEntry], show: Callable[[str], None]
-) -> tuple[list[V3Case], list[LostV3Case]]:
+) -> tuple[list[V3Case], list[LostCall]]:
     """The calls of a run that can be scored, and the others.
 
     A system that said nothing is scored. A call that the harness or side A spoiled, or the system broke off, is lost,
     and so is one whose files are damaged: nobody knows what the system did then.
     """
     found: list[V3Case] = []
-    lost: list[LostV3Case] = []
+    lost: list[LostCall] = []
     records = {record.id: record for record in recordings}
-    for planned in planned_cases(plan):
-        path = run / planned["name"]
-        show(f"scoring {path.name}")
-        record_id = planned.get("columns", {}).get(RECORD, "")
-        try:
+    for path, planned in held_calls(run, plan, lost, show):
+        with read_or_lost(path, planned, lost):
+            record_id = planned.get("columns", {}).get(RECORD, "")
             if record_id not in records:
                 raise InputError(f"expected a recording of the run's set, got {record_id!r}")
-            if spoiled := _spoiled(path):
-                kind, reason = spoiled
-                lost.append(LostV3Case(planned["system"], kind, Problem(str(path), reason)))
-            else:
-                with one_call(path):
-                    found.append(_recorded(path, planned, records[record_id]))
-        except FdbError as error:
-            reason = str(error).removeprefix(f"{path}: ").removeprefix(f"{path}/")
-            lost.append(LostV3Case(planned["system"], "missing", Problem(str(path), reason)))
+            found.append(_recorded(path, planned, records[record_id]))
     return found, lost
-
-
-def _spoiled(path: Path) -> tuple[Loss, str] | None:
-    """Who spoiled a call that was held, and how; None if nobody did. FdbError if that is not known."""
-    ended = outcome_in(path)
-    if ended is None:
-        if (path / META).is_file():
-            read_json(path / META)  # RecordingError if it is damaged
-        raise InputError("expected a conversation, got none yet: the run is not finished")
-    if ended["kind"] == "done" or said_nothing(ended):
-        return None
-    article = "an" if ended["kind"] == INVALID else "a"
-    return ended["kind"], f"expected a conversation, got {article} {ended['kind']} one: {ended['reason'] or ''}"
 
 
 def _recorded(path: Path, planned: PlannedCase, record: RecordedScenarioEntry) -> V3Case:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS: Final = 100
 
+_JUDGED: Final = ("response_quality", "filler", "completion")
+"""What only a judge can say."""
+
 
 def _validate(options: Mapping[str, Any], console: Console) -> bool:
     from fdbcore.suites.fdb_v3 import scenarios
@@ -103,10 +106,6 @@ COMMANDS: Final = (
         reads=_reads,
     ),
 )
-
-
-_JUDGED: Final = ("response_quality", "filler", "completion")
-"""What only a judge can say."""
 
 
 def summary(file: RecordedScenarioFile) -> str:

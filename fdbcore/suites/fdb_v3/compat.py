@@ -30,6 +30,16 @@ REGISTERED: Final = tomllib.loads(
     (files("fdbcore.suites.fdb_v3") / "data" / "measures.toml").read_text(encoding="utf-8")
 )
 
+GAP_S: Final = 2.0
+_KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "float | None": (int, float, type(None)),
+}
+"""The types of arguments by how the functions write them."""
+FailureKind = Literal["wrong_tools", "wrong_arguments"]
+
 
 def scale_of(part: str, unit: str = "", compared: bool = False, **fields: Any) -> Measure:  # noqa: ANN401
     """The scale of a registered measure."""
@@ -51,16 +61,6 @@ PUBLISHED: Final[Mapping[str, Measure]] = {
 }
 """The published measures by their names; their ids as scales begin with compat_."""
 REPAIRED: Final = replace(PUBLISHED["passed"], id="compat_passed_repaired", label="Pass@1, labels repaired")
-
-
-GAP_S: Final = 2.0
-_KINDS: Final[Mapping[str, tuple[type, ...]]] = {
-    "str": (str,),
-    "int": (int,),
-    "float": (int, float),
-    "float | None": (int, float, type(None)),
-}
-"""The types of arguments by how the functions write them."""
 
 
 class LoggedCall(FunctionCall, frozen=True):
@@ -132,9 +132,6 @@ def logged_calls(calls: Iterable[HeldToolCall]) -> Iterator[LoggedCall]:
 
 def _is(value: object, annotation: str) -> bool:
     return isinstance(value, _KINDS[annotation]) and not isinstance(value, bool)
-
-
-FailureKind = Literal["wrong_tools", "wrong_arguments"]
 
 
 def turn_taken(log: SystemLog) -> bool:

@@ -9,15 +9,16 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from fdbcore.analysis import LostCall
 from fdbcore.measures import HeldToolCall, Reading
 from fdbcore.results import PooledWith, Scores, by_system, every_two, gated_differences, passes_of, problem_entries
 from fdbcore.suites.fdb_v3.calls import FailureClass
-from fdbcore.suites.fdb_v3.cases import LostV3Case, V3Case, V3Verdicts
+from fdbcore.suites.fdb_v3.cases import V3Case, V3Verdicts
 from fdbcore.suites.fdb_v3.compat import failure, matches_exactly
-from fdbcore.suites.fdb_v3.judging.judge import V3Judging
-from fdbcore.suites.fdb_v3.judging.questions import labelled_pairs
+from fdbcore.suites.fdb_v3.judge import V3Judging
 from fdbcore.suites.fdb_v3.measures import MEASURES
 from fdbcore.suites.fdb_v3.playing import V3Played
+from fdbcore.suites.fdb_v3.questions import labelled_pairs
 from fdbcore.suites.fdb_v3.rows import (
     PEOPLE,
     LatencyExtremes,
@@ -39,21 +40,20 @@ SCHEMA: Final = "fdbcore.fdb_v3/2"
 RELEASED: Final = "released results"
 """The condition of results that others made."""
 
+SpeechSpans: TypeAlias = Annotated[list[tuple[float, float]], Meta(description="stretches of speech, in s")]
+SecondsFromStart: TypeAlias = Annotated[float | None, Meta(description="s from the beginning of the recording")]
+
 
 @dataclass(slots=True)
 class Read:
     """What was read of runs and released folders. sets: the data cards of their recordings. played: how runs did."""
 
     cases: list[V3Case] = field(default_factory=list)
-    lost: list[LostV3Case] = field(default_factory=list)
+    lost: list[LostCall] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     sets: list[DataCard] = field(default_factory=list)
     played: list[V3Played] = field(default_factory=list)
-
-
-SpeechSpans: TypeAlias = Annotated[list[tuple[float, float]], Meta(description="stretches of speech, in s")]
-SecondsFromStart: TypeAlias = Annotated[float | None, Meta(description="s from the beginning of the recording")]
 
 
 class LostCalls(Struct, frozen=True):
@@ -186,7 +186,7 @@ def document(
     )
 
 
-def _lost(lost: Sequence[LostV3Case]) -> list[LostCalls]:
+def _lost(lost: Sequence[LostCall]) -> list[LostCalls]:
     counts = Counter((each.system, each.kind) for each in lost)
     return [
         LostCalls(name, counts[name, "failed"], counts[name, "invalid"], counts[name, "missing"])

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import UNSET, Meta, Struct, structs, to_builtins
 
+from fdbcore.analysis import what_decides
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.recording import FAILED, PlannedRun, outcome_in, part_of, read_json, write_bytes, write_json
 from fdbcore.report import counted
@@ -194,26 +195,20 @@ def why_silent(run: Path, cases: Sequence[V3Case]) -> Iterator[str]:
 
 
 def namesakes(systems: Mapping[Path, Mapping[str, Any]]) -> list[str]:
-    """A line for each name that several runs have for systems that differ, by more than the versions of software.
+    """A line for each name that several runs have for systems that differ in `what_decides`.
 
     systems: of each run, as its plan describes them.
     """
     found: dict[str, dict[str, Path]] = {}
     for run, own in systems.items():
         for name, described in own.items():
-            found.setdefault(name, {}).setdefault(json.dumps(_unversioned(described), sort_keys=True), run)
+            found.setdefault(name, {}).setdefault(json.dumps(what_decides(described), sort_keys=True), run)
     return [
         f"{name}: systems of this name differ, and are scored as one: {', '.join(map(str, different.values()))} "
         "(name them apart by --system NAME=ADDRESS)"
         for name, different in found.items()
         if len(different) > 1
     ]
-
-
-def _unversioned(value: Any) -> Any:  # noqa: ANN401
-    if isinstance(value, dict):
-        return {name: _unversioned(each) for name, each in value.items() if name != "versions"}
-    return [_unversioned(each) for each in value] if isinstance(value, list) else value
 
 
 def played_by(side_a: SideA, address: str) -> SideA:

@@ -52,6 +52,16 @@ SCALES: Final = (
 )  # fmt: skip
 """The columns of the scorecard."""
 
+WORDLESS: Final = ("tool_selection_all", "argument_accuracy_all", "passed", "preemptive")
+"""What can be told without words of the system."""
+_KINDS: Final = ("passed", "tool_selection", "argument_accuracy", "response_quality")
+OF_SLICES: Final = {REPAIRED.id, *(PUBLISHED[name].id for name in PUBLISHED if name.removesuffix("_all") in _KINDS)}
+"""The published measures that are told of slices, too."""
+PEOPLE: Final = "people, "
+"""What the condition of calls with people begins with; the rest is that of the recordings."""
+LEAST_SYSTEMS: Final = 3
+"""Two systems are in the same order, or in the other one: that says little."""
+
 
 class PublishedSystem(Struct, frozen=True):
     """A system over all recordings, and its Pass@1 by slice."""
@@ -119,13 +129,6 @@ def published_rows(found: V3Published) -> Iterator[ScoreRow]:
 
 def _cell(name: str, value: float | None) -> str:
     return "-" if value is None else f"{value:.2f} {PUBLISHED[name].unit}".strip()
-
-
-WORDLESS: Final = ("tool_selection_all", "argument_accuracy_all", "passed", "preemptive")
-"""What can be told without words of the system."""
-_KINDS: Final = ("passed", "tool_selection", "argument_accuracy", "response_quality")
-OF_SLICES: Final = {REPAIRED.id, *(PUBLISHED[name].id for name in PUBLISHED if name.removesuffix("_all") in _KINDS)}
-"""The published measures that are told of slices, too."""
 
 
 class MeasuredCase(NamedTuple):
@@ -266,14 +269,6 @@ def latencies(items: Iterable[ScoredItem]) -> Iterator[LatencyExtremes]:
         for scale in (each for each in PUBLISHED.values() if each.unit):
             if values := [value for item in own for value in item.values.get(scale.id, ())]:
                 yield LatencyExtremes.of(condition, system, scale.id, values)
-
-
-PEOPLE: Final = "people, "
-"""What the condition of calls with people begins with; the rest is that of the recordings."""
-
-
-LEAST_SYSTEMS: Final = 3
-"""Two systems are in the same order, or in the other one: that says little."""
 
 
 class RankAgreement(Struct, frozen=True):

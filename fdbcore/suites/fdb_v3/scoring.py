@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 from msgspec import to_builtins
 
-from fdbcore.analysis import CallToHear, Told, hear_calls, missing_words
+from fdbcore.analysis import CallToHear, Told, hear_calls
 from fdbcore.errors import InputError
 from fdbcore.recording import Transcript, read_of_form, read_plan
 from fdbcore.runs import JudgeOptions, expected_words, replay_outputs
@@ -21,13 +21,19 @@ from fdbcore.suites.fdb_v3.cases import V3Case, cases_of, released_case, unfinis
 from fdbcore.suites.fdb_v3.compat import AsrWord, user_end_s
 from fdbcore.suites.fdb_v3.document import Read, document
 from fdbcore.suites.fdb_v3.folder import Imported, import_folder
-from fdbcore.suites.fdb_v3.judging.judge import judge_cases, plan_of
-from fdbcore.suites.fdb_v3.judging.questions import SPEECH
+from fdbcore.suites.fdb_v3.judge import judge_cases, plan_of
 from fdbcore.suites.fdb_v3.playing import RECORDINGS, left_out_of, namesakes, playing_of, why_silent
+from fdbcore.suites.fdb_v3.questions import SPEECH
 from fdbcore.suites.fdb_v3.scenarios import DataCard, RecordedScenarioFile
 from fdbcore.types import SIDES, Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse
+
+LANGUAGE: Final = "en"
+TOKENS_OF_A_VERDICT, TOKENS_OF_SPEECH = 60, 120
+"""What a judge writes for a verdict with its reason, and for filler and key information, which it copies."""
+KEPT_ANSWERS: Final = "judged.json"
+"""In the results folder: what judges answered about released results. Those about calls lie with the calls."""
 
 
 def read(paths: Sequence[Path], out: Path | None, show: Callable[[str], None]) -> Read:
@@ -112,13 +118,6 @@ def _replayed(
     return found, problems
 
 
-LANGUAGE: Final = "en"
-TOKENS_OF_A_VERDICT, TOKENS_OF_SPEECH = 60, 120
-"""What a judge writes for a verdict with its reason, and for filler and key information, which it copies."""
-KEPT_ANSWERS: Final = "judged.json"
-"""In the results folder: what judges answered about released results. Those about calls lie with the calls."""
-
-
 @dataclass(frozen=True, slots=True)
 class V3Scoring:
     """Who hears the calls (nobody, or one), who judges them, and whether the paper's tables stand beside."""
@@ -163,7 +162,7 @@ def hear(
     """
     heard = hear_calls(list(_calls_to_hear(cases, source)), source, jobs, show)
     _take_words(cases, heard.transcripts)
-    return list(heard.problems), missing_words(source, heard.why_not)
+    return list(heard.problems), list(heard.missing)
 
 
 def _calls_to_hear(cases: Sequence[V3Case], source: WordSource) -> Iterator[CallToHear]:

@@ -28,7 +28,7 @@ from fdbcore.report import ColumnGroup, agreement_screen, comparison_tables, cou
 from fdbcore.results import ItemKey, Mark, Rater, RaterAgreement, RaterEntry, compared, marks_in, problem_entries
 from fdbcore.runs import read_kept_scores
 from fdbcore.sources import columns_of, rated_rows
-from fdbcore.suites.fdb_v3.judging.agreement import MATCHER
+from fdbcore.suites.fdb_v3.judge_agreement import MATCHER
 from fdbcore.types import Problem
 
 METRICS: Final = ("arguments", "response", "interruption", "turn_take")

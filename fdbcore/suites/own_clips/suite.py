@@ -29,7 +29,7 @@ class OwnClips(Suite):
 
     def side_a(self, data: str) -> SideA:
         """The clips in "DIR?labels=FILE&SETTINGS"; the other settings are those of the clip endpoint."""
-        from fdbcore.suites.own_clips.users import side_a
+        from fdbcore.suites.own_clips.scoring import side_a
 
         return side_a(data)
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final
 
 import numpy as np
 from msgspec import Meta, Struct, field
 
-from fdbcore.analysis import planned_cases
+from fdbcore.analysis import LostCall, held_calls, read_or_lost, what_decides
 from fdbcore.endpoints import PACINGS, SCRIPTED, Brief
-from fdbcore.errors import FdbError, InputError, RecordingError
+from fdbcore.errors import InputError, RecordingError
 from fdbcore.measures import (
     Dialogue,
     Examined,
@@ -31,14 +30,19 @@ from fdbcore.measures import (
     timing_quantities,
     timing_scores,
 )
-from fdbcore.recording import EVENTS, KeptLabels, converted, one_call, outcome_in, read_plan, state_of_case
-from fdbcore.session import said_nothing
+from fdbcore.recording import (
+    EVENTS,
+    KeptLabels,
+    PlannedCase,
+    PlannedRun,
+    converted,
+    outcome_in,
+    read_plan,
+    state_of_case,
+)
 from fdbcore.suites.staged.goals import GoalResult, goal_values, goals_of
 from fdbcore.types import TICKS_PER_S, Problem
 from fdbcore.types.examiner_events import ENDS, GOAL, SAID, SAYS, SPOKE_FIRST
-
-if TYPE_CHECKING:
-    from fdbcore.recording import Outcome, PlannedCase
 
 TIMING: Final = (
     "answered_per_turn", "premature_per_turn", "no_response_per_turn", "b_stopped_within_2s_per_long_a_onset",
@@ -65,9 +69,6 @@ PROVEN: Final = (
     "contradicted", "deaf", "stalled", "muted",
 )  # fmt: skip
 """What is counted of an examiner, each with its proof; fields of `Examined`."""
-
-Loss: TypeAlias = Literal["invalid", "failed", "missing"]
-"""Why a call is not scored: the harness or the examiner is to blame, the system is, or it cannot be read (yet)."""
 
 
 _LONGEST_PAUSE_TICKS: Final = 3 * TICKS_PER_S
@@ -154,46 +155,32 @@ class StagedCase(StagedItem):
         return bool(self.goals) and all(goal.is_recited for goal in self.goals)
 
 
-@dataclass(frozen=True, slots=True)
-class LostCase:
-    """A call that is not scored, and why."""
-
-    path: Path
-    system: str
-    scenario: str
-    family: str
-    pacing: str
-    examiner: str
-    kind: Loss
-    reason: str
-
-
 def dialogues_of(
     runs: Sequence[Path], show: Callable[[str], None]
-) -> tuple[list[StagedCase], list[LostCase], list[Problem]]:
+) -> tuple[list[StagedCase], list[LostCall], list[Problem]]:
     """The dialogues of runs that are scored, the others, and copies. InputError for two systems of one name."""
-    _refuse_namesakes(runs)
+    plans = {run: read_plan(run) for run in runs}
+    _refuse_namesakes(plans)
     cases: list[StagedCase] = []
-    lost: list[LostCase] = []
-    for run in runs:
-        own, own_lost = cases_of(run, show)
+    lost: list[LostCall] = []
+    for run, plan in plans.items():
+        own, own_lost = cases_of(run, plan, show)
         cases += own
         lost += own_lost
     return _without_copies(cases, lost)
 
 
-def _refuse_namesakes(runs: Sequence[Path]) -> None:
+def _refuse_namesakes(plans: Mapping[Path, PlannedRun]) -> None:
     """InputError if runs of a scenario call different systems by one name; over others they may differ in part."""
-    plans = {run: read_plan(run) for run in runs}
     systems = {run: plan["plan"]["systems"] for run, plan in plans.items()}
     scenarios = {
         run: {case.get("columns", {}).get("scenario") for case in plan["cases"]} for run, plan in plans.items()
     }
-    for one, other in combinations(runs, 2):
+    for one, other in combinations(plans, 2):
         if not scenarios[one] & scenarios[other]:
             continue
         for name in systems[one].keys() & systems[other].keys():
-            a, b = _what_decides(systems[one][name]), _what_decides(systems[other][name])
+            a, b = what_decides(systems[one][name]), what_decides(systems[other][name])
             if a != b:
                 differs = ", ".join(sorted(key for key in a.keys() | b.keys() if a.get(key) != b.get(key)))
                 raise InputError(
@@ -202,21 +189,13 @@ def _refuse_namesakes(runs: Sequence[Path]) -> None:
                 )
 
 
-def _what_decides(value: Any) -> Any:  # noqa: ANN401
-    """A description without versions of software, and without where a file lies whose content is known."""
-    if isinstance(value, dict):
-        left_out = {"versions", *(["path"] if "sha256" in value else [])}
-        return {key: _what_decides(each) for key, each in value.items() if key not in left_out}
-    return [_what_decides(each) for each in value] if isinstance(value, list) else value
-
-
 def _without_copies(
-    cases: Sequence[StagedCase], lost: Sequence[LostCase]
-) -> tuple[list[StagedCase], list[LostCase], list[Problem]]:
+    cases: Sequence[StagedCase], lost: Sequence[LostCall]
+) -> tuple[list[StagedCase], list[LostCall], list[Problem]]:
     """The calls without copies of a recording that is among them, and what is left out by this."""
     first: dict[tuple[str, str, str], Path] = {}
     problems = []
-    calls: list[StagedCase | LostCase] = [*cases, *lost]
+    calls: list[StagedCase | LostCall] = [*cases, *lost]
     for each in calls:
         meta = state_of_case(each.path)
         if "created" in meta:
@@ -231,28 +210,19 @@ def _without_copies(
     )
 
 
-def cases_of(run: Path, show: Callable[[str], None]) -> tuple[list[StagedCase], list[LostCase]]:
-    """The dialogues of a run that are scored, silent ones too, and the others. RecordingError if there is no run."""
+def cases_of(run: Path, plan: PlannedRun, show: Callable[[str], None]) -> tuple[list[StagedCase], list[LostCall]]:
+    """The dialogues of a run that are scored, silent ones too, and the others."""
     found: list[StagedCase] = []
-    lost: list[LostCase] = []
-    for planned in planned_cases(read_plan(run)):
-        path = run / planned["name"]
-        show(f"scoring {path.name}")
-        try:
-            with one_call(path):
-                found.append(_case(path, planned))
-        except FdbError as error:
-            lost.append(_lost(path, planned, str(error).removeprefix(f"{path}: ").removeprefix(f"{path}/")))
+    lost: list[LostCall] = []
+    for path, planned in held_calls(run, plan, lost, show):
+        with read_or_lost(path, planned, lost):
+            found.append(_case(path, planned))
     return found, lost
 
 
-def _lost(path: Path, planned: PlannedCase, reason: str) -> LostCase:
-    """A call that is not scored: what was planned is known, also if nothing of it can be read."""
-    columns, outcome = planned.get("columns", {}), outcome_in(path)
-    kind: Loss = "missing" if outcome is None or outcome["kind"] == "done" else outcome["kind"]
-    scenario, family, pacing = (columns.get(name, "") for name in ("scenario", "family", "pacing"))
-    examiner = columns.get("examiner", SCRIPTED)
-    return LostCase(path, planned["system"], scenario, family, pacing, examiner, kind, reason)
+def place_of(lost: LostCall) -> tuple[str, str]:
+    """The pacing and the examiner of a call that is not scored."""
+    return lost.columns.get("pacing", ""), lost.columns.get("examiner", SCRIPTED)
 
 
 def examiner_of(party: Mapping[str, Any]) -> str:
@@ -270,9 +240,7 @@ def _actor_of(party: Mapping[str, Any]) -> str:
 
 
 def _case(path: Path, planned: PlannedCase) -> StagedCase:
-    outcome = outcome_in(path)
-    _refuse_unscored(outcome)
-    recording = Reading(path)
+    outcome, recording = outcome_in(path), Reading(path)
     examiner = recording.meta["parties"]["A"]
     if examiner["kind"] != "examiner":
         raise InputError(f"expected an examiner at side A, got {examiner['kind']}")
@@ -305,16 +273,6 @@ def _case(path: Path, planned: PlannedCase) -> StagedCase:
     if recording.labels is not None:
         case.values.update(_planted(recording.dialogue, recording.labels))
     return case
-
-
-def _refuse_unscored(outcome: Outcome | None) -> None:
-    if outcome is None:
-        raise InputError("expected a conversation, got none yet: the run is not finished")
-    reason = outcome["reason"] or ""
-    if outcome["kind"] == "invalid":
-        raise InputError(f"expected a conversation, got an invalid one: {reason}")
-    if outcome["kind"] == "failed" and not said_nothing(outcome):
-        raise InputError(f"expected a conversation, got a failed one: {reason}")
 
 
 def refuse_damaged_events(recording: Reading, n_goals: int) -> None:

@@ -30,6 +30,8 @@ SCENARIOS: Final = Option(
 LANGUAGE: Final = Option("--language", "Those in this language alone: en, ja, ...", metavar="CODE")
 AS_JSON: Final = Option("--json", "Print JSON of the form of the files.", kind="flag")
 
+_LABEL_COLUMNS = 12
+
 
 def _list(options: Mapping[str, Any], console: Console) -> bool:
     found = _chosen(options)
@@ -97,8 +99,7 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
     from msgspec import to_builtins
 
     from fdbcore.runtime import whole_file
-    from fdbcore.suites.staged.reading import read_set
-    from fdbcore.suites.staged.released import import_released, toml_text
+    from fdbcore.suites.staged.reading import import_released, read_set, toml_text
 
     out: Path = options["out"]
     if out.exists():
@@ -169,9 +170,6 @@ COMMANDS: Final = (
         reads=_reads,
     ),
 )
-
-
-_LABEL_COLUMNS = 12
 
 
 def table(scenarios: Sequence[Scenario]) -> str:

@@ -16,15 +16,15 @@ import numpy as np
 from msgspec import Meta, Struct, to_builtins
 from msgspec.structs import replace
 
-from fdbcore.analysis import JudgingSpent
+from fdbcore.analysis import JudgingSpent, LostCall
 from fdbcore.recording import converted
 from fdbcore.results import PooledWith, Scores, means_of_ids, problem_entries
 from fdbcore.stats import bootstrap_columns
-from fdbcore.suites.staged.cases import LostCase, StagedCase, StagedItem
+from fdbcore.suites.staged.cases import StagedCase, StagedItem
 from fdbcore.suites.staged.curves import StagedCurve, StagedFinding, curves_of, findings_of
 from fdbcore.suites.staged.examined import StagedExaminer, StagedVariance, examiners_of, variance_of
 from fdbcore.suites.staged.judging import Aspect, OtherSetup
-from fdbcore.suites.staged.released import FAMILIES
+from fdbcore.suites.staged.reading import FAMILIES
 from fdbcore.suites.staged.rows import (
     LABELS,
     RULE,
@@ -46,6 +46,9 @@ ASPECTS: Final = {"transcriber": "transcriber", "judge": "judge", "rubrics": "wo
 """The aspects in words."""
 MOVED: Final = ("turn_taking", "instruction_following", "task_score", "goals_met")
 """The measures that depend on who hears, who judges, or how that is asked."""
+
+PUBLISHED_SCALES: Final = {"task": "task_score", **{mark: f"{mark}_75_s" for mark in MARKS}}
+"""The scale of each measure of a table; turn-taking and instruction following are of 0 to 75 s."""
 
 
 class VariantRow(StagedPlace, frozen=True):
@@ -146,10 +149,6 @@ def difference_text(row: VariantRow) -> str:
     return f"{row.difference:+.2f}{limits}{' *' if row.moves else ''}"
 
 
-PUBLISHED_SCALES: Final = {"task": "task_score", **{mark: f"{mark}_75_s" for mark in MARKS}}
-"""The scale of each measure of a table; turn-taking and instruction following are of 0 to 75 s."""
-
-
 class PublishedLine(Struct, frozen=True):
     """The scores of a system at a pacing of the examiner, by family; they have no interval and no n."""
 
@@ -234,7 +233,7 @@ def document(
     problems: Sequence[Problem],
     hears: str | None = None,
     marks: str | None = None,
-    lost: Sequence[LostCase] = (),
+    lost: Sequence[LostCall] = (),
     rule: Mapping[str, float] | None = None,
     variants: Sequence[OtherSetup] = (),
     judging: StagedJudging | None = None,

@@ -12,11 +12,12 @@ from typing import Annotated, Final, NamedTuple, TypeAlias
 import numpy as np
 from msgspec import Meta, Struct
 
+from fdbcore.analysis import LostCall
 from fdbcore.endpoints import SCRIPTED
 from fdbcore.measures import BY, Examined
 from fdbcore.report import NONE, ColumnGroup, fitted, render, table, width_columns, wrapped
 from fdbcore.stats import REPEATED, REST, Floats, quantile, variance_shares
-from fdbcore.suites.staged.cases import PROVEN, LostCase, StagedCase
+from fdbcore.suites.staged.cases import PROVEN, StagedCase, place_of
 from fdbcore.suites.staged.rows import COMPARED, LABELS, ORDER
 from fdbcore.types.scorecard import Interval
 
@@ -105,13 +106,13 @@ class StagedVariance(Struct, frozen=True):
     shares: Annotated[dict[str, VarianceShare], Meta(description="scenario, system, scenario x system, examiner, rest")]
 
 
-def examiners_of(cases: Sequence[StagedCase], lost: Sequence[LostCase]) -> Iterator[StagedExaminer]:
+def examiners_of(cases: Sequence[StagedCase], lost: Sequence[LostCall]) -> Iterator[StagedExaminer]:
     """A row for each examiner under each pacing."""
     by_key: dict[tuple[str, str], list[Examined]] = {}
     for case in cases:
         if case.examination is not None:
             by_key.setdefault((case.pacing, case.examiner), []).append(case.examination)
-    faulty = Counter((each.pacing, each.examiner) for each in lost if BY in each.reason and each.pacing in ORDER)
+    faulty = Counter(place for each in lost if BY in each.reason and (place := place_of(each))[0] in ORDER)
     for pacing, examiner in sorted({*by_key, *faulty}, key=lambda key: (ORDER.index(key[0]), key)):
         own = by_key.get((pacing, examiner), [])
         reactions_ms = [reaction_ms for each in own for reaction_ms in each.reactions_ms]

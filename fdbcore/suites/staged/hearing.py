@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from msgspec.structs import replace as replaced
 
-from fdbcore.analysis import CallToHear, Told, hear_calls, missing_words
+from fdbcore.analysis import CallToHear, Told, hear_calls
 from fdbcore.endpoints import Brief
 from fdbcore.errors import MissingExtraError
 from fdbcore.measures import Reading, Spans, fto, lines_of, opportunities_in, turn_start
@@ -39,7 +39,7 @@ def hear(
     the source gives no words with times.
     """
     heard = hear_calls(calls_to_hear(cases, for_judge), source, jobs, show, "dialogues")
-    return by_side(heard.transcripts), list(heard.problems), missing_words(source, heard.why_not)
+    return by_side(heard.transcripts), list(heard.problems), list(heard.missing)
 
 
 def calls_to_hear(cases: Sequence[StagedCase], for_judge: bool) -> list[CallToHear]:

@@ -1,35 +1,45 @@
 """Reads files of scenarios, and tells what is wrong with them, what they lack, and which repeat another.
 
 Each fault is one line: the file, the scenario, the field, what was expected and found.
+
+Those that Full-Duplex-Bench-v2 released, `prompts_staged_200.json`, have goals, and no words: what side A says was left
+to a speech model. Of a correction, the title of its task says which goal corrects which. They are written in the form
+that people give scenarios.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
 from msgspec import UNSET, to_builtins
 
 from fdbcore.errors import InputError, nearest
 from fdbcore.recording import converted
-from fdbcore.runtime import misfits, read_whole, unexpected
+from fdbcore.runtime import misfits, parsed_json, read_whole, unexpected
 from fdbcore.runtime.toml_values import toml_values
 from fdbcore.suites.staged.scenarios import (
     SCHEMA,
+    Correction,
     Family,
     Scenario,
     ScenarioFile,
+    SessionLimits,
     StagedGoal,
     builtin_families,
     closings,
     family_faults,
 )
 from fdbcore.types import Problem
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """An id is part of file names."""
@@ -51,6 +61,30 @@ SCHEMA_FIELD: Final = b'"schema"'
 """JSON files with this field are of other suites; the released file has none."""
 BUILTIN: Final[Mapping[str, str]] = {"builtin": "en", "builtin-ja": "ja"}
 """The sets that come with fdbcore: the folder of each."""
+
+CLOSING: Final = "The conversation is over."
+"""The phrase with which its examiner ends."""
+SESSION_S: Final = 120.0
+"""How long its sessions run by the wall clock; the settings in the file are not read by its own runner."""
+FAMILIES: Final = {"Daily": "daily", "Correction": "correction", "EntityTracking": "entity", "Safety": "safety"}
+"""Our families by the names that it has for them."""
+_CLASSES: Final[Mapping[str, str]] = {
+    **{name: name for name in ("ordering", "scheduling", "planning", "reservations", "privacy", "copyright")},
+    "troubleshoot": "troubleshooting", "entity_tracking": "mixed", "health_physical": "physical-health",
+    "health_mental": "mental-health", "illegal_physical": "illegal-activities", "cyber_illicit": "cyber",
+    "toxicity_bias": "hate-harassment", "financial_legal": "financial-legal", "adult_minors": "minors-adult-content",
+    "misinfo": "misinformation", "agent_safety": "agent-safety",
+}  # fmt: skip
+"""Our classes by theirs. The one class of corrections is three of ours, by the title."""
+_CORRECTION_CLASSES: Final = {0: "within-turn", 1: "next-turn"}
+"""By the distance, in goals, of a correction from what it corrects; at others it is `earlier-turn`."""
+_FORM: Final = "the released tasks of Full-Duplex-Bench-v2, prompts_staged_200.json"
+_CREDIT: Final = (
+    "Full-Duplex-Bench-v2 (Lin et al., arXiv 2510.07838), CC BY-NC 4.0, "
+    "https://github.com/DanielLin94144/Full-Duplex-Bench"
+)
+_ROLE: Final = re.compile(r"\*\*Roleplay (.+?)\*\*")
+_CORRECTS: Final = re.compile(r"T(\d{1,9})(?: corrects T(\d{1,9}))?")
 
 
 def scenario_faults(scenario: Scenario, families: Mapping[str, Family], where: str) -> Iterator[Problem]:
@@ -186,10 +220,6 @@ def _sequences(scenario: Scenario) -> set[tuple[str, ...]]:
     return found
 
 
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
-
 @dataclass(frozen=True, slots=True)
 class ScenarioSet:
     """Scenarios, and families by id. own_families: those of their files. credits: whose scenarios they are."""
@@ -302,3 +332,94 @@ def _content(file: Traversable) -> dict[str, Any]:
     if content.get("schema") != SCHEMA:
         raise InputError(f'expected schema = "{SCHEMA}", got {content.get("schema", "none")!r}')
     return content
+
+
+class ReleasedTask(TypedDict):
+    """What is read of a task."""
+
+    id: str
+    class_id: str
+    scenario_title: str
+    examiner_task_prompt: str
+
+
+def import_released(path: Path) -> ScenarioFile:
+    """The scenarios in the released file. InputError in one line if it is not of that form."""
+    try:
+        content = parsed_json(read_whole(path))
+        splits = content["splits"]
+        tasks = [(split, task) for split in splits for task in splits[split]["tasks"]]
+        language = content["settings"]["language"].partition("-")[0]
+    except OSError as error:
+        raise InputError(f"{path}: expected {_FORM}, got: {error.strerror}") from error
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: expected {_FORM}, got another form") from error
+    if not tasks:
+        raise InputError(f"{path}: expected tasks, got none")
+    scenarios = tuple(_scenario(split, task, language, f"{path}: task {n}") for n, (split, task) in enumerate(tasks, 1))
+    credit = f"{_CREDIT}; {path.name}, version {content.get('version', 'unknown')}"
+    return ScenarioFile(schema=SCHEMA, credit=credit, scenarios=scenarios)
+
+
+def _scenario(split: str, task: Any, language: str, where: str) -> Scenario:  # noqa: ANN401
+    if not isinstance(task, dict):
+        raise InputError(f"{where}: expected a table, got {task!r:.60}")
+    read = {name: task[name] for name in ReleasedTask.__annotations__ if name in task}
+    for fault in misfits(read, ReleasedTask, where):
+        raise InputError(f"{fault.where}: {fault.reason}")
+    where = f"{where.rpartition(': ')[0]}: {task['id']}"
+    goals = task.get("staged_reveal")
+    if not isinstance(goals, dict) or not goals or not all(isinstance(goal, str) for goal in goals.values()):
+        raise InputError(f"{where}: staged_reveal: expected a text for each of T1, T2, ..., got {goals!r:.60}")
+    if split not in FAMILIES:
+        raise InputError(f"{where}: expected one of {', '.join(FAMILIES)}, got {split!r}")
+    role = _ROLE.search(task["examiner_task_prompt"])
+    said = role[1].rstrip(".") if role else ""
+    if not said:
+        raise InputError(f"{where}: examiner_task_prompt: expected a role after '**Roleplay', got none")
+    corrections = (_correction(task["scenario_title"], where),) if split == "Correction" else ()
+    if not corrections and task["class_id"] not in _CLASSES:
+        raise InputError(f"{where}: class_id: expected one of {', '.join(_CLASSES)}, got {task['class_id']!r}")
+    classes = [_CORRECTION_CLASSES.get(each.stage - each.of, "earlier-turn") for each in corrections]
+    return Scenario(
+        id=task["id"],
+        family=FAMILIES[split],
+        class_=classes[0] if classes else _CLASSES[task["class_id"]],
+        title=task["scenario_title"],
+        language=language,
+        role=f"{said[0].upper()}{said[1:]}.",
+        closing=CLOSING,
+        limits=SessionLimits(max_s=SESSION_S),
+        goals=tuple(map(StagedGoal, goals.values())),
+        corrections=corrections,
+    )
+
+
+def _correction(title: str, where: str) -> Correction:
+    found = _CORRECTS.search(re.split(r"[()]", title.removesuffix(")"))[-1]) if title.endswith(")") else None
+    if found is None:
+        raise InputError(f"{where}: scenario_title: expected an end such as '(T2 corrects T1)', got {title!r}")
+    return Correction(int(found[1]), int(found[2] or found[1]))
+
+
+def toml_text(table: Mapping[str, Any], path: str = "") -> str:
+    """A table as TOML, which the standard library does not write. path: its name in the document."""
+    return "\n".join(_lines(table, path)) + "\n"
+
+
+def _lines(table: Mapping[str, Any], path: str) -> Iterator[str]:
+    below = {name: value for name, value in table.items() if _has_tables(value)}
+    yield from (f"{name} = {_value(value)}" for name, value in table.items() if name not in below)
+    for name, value in below.items():
+        inner = f"{path}.{name}" if path else name
+        for each in [value] if isinstance(value, dict) else value:
+            yield from ["", f"[{inner}]" if isinstance(value, dict) else f"[[{inner}]]", *_lines(each, inner)]
+
+
+def _has_tables(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list | tuple) and bool(value) and isinstance(value[0], dict))
+
+
+def _value(value: object) -> str:
+    """JSON's texts, numbers and lists are TOML's, but for one control character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -67,6 +67,22 @@ EARLY_BINS: Final = 5
 _STARTS: Final = ("start_time", "start", "startTime")
 _ENDS: Final = ("end_time", "end", "endTime")
 
+EXAMINER: Final = "Full-Duplex-Bench v2"
+JUDGE: Final = "replies of the judge of Full-Duplex-Bench v2"
+UNKNOWN: Final = "unknown"
+"""The pacing: replies do not tell it."""
+SUMMARY: Final = "judge_summary.csv"
+BINNED: Final = "judge_summary_binned.csv"
+"""The tables, by the names that the scripts give them."""
+NO_TASK_SCORE: Final = "Daily"
+"""The family whose task score has no rubric: the judge is asked for one, and no table has it."""
+_PROCESSED: Final = "_processed"
+_RAW: Final = ".raw_api"
+_OTHERS: Final = frozenset({"A.json", "B.json", "prompt.json", "transcripts.json"})
+"""What else lies beside recordings."""
+_DIGITS: Final = 3
+_Key: TypeAlias = tuple[str, str]
+
 
 @dataclass(frozen=True, slots=True)
 class JudgedEvent:
@@ -253,25 +269,6 @@ def _score(value: Any) -> float | None:  # noqa: ANN401
     except (TypeError, ValueError, OverflowError):
         score = 0
     return score if 1 <= score <= LEVELS else math.nan
-
-
-EXAMINER: Final = "Full-Duplex-Bench v2"
-JUDGE: Final = "replies of the judge of Full-Duplex-Bench v2"
-UNKNOWN: Final = "unknown"
-"""The pacing: replies do not tell it."""
-SUMMARY: Final = "judge_summary.csv"
-BINNED: Final = "judge_summary_binned.csv"
-"""The tables, by the names that the scripts give them."""
-
-NO_TASK_SCORE: Final = "Daily"
-"""The family whose task score has no rubric: the judge is asked for one, and no table has it."""
-
-_PROCESSED: Final = "_processed"
-_RAW: Final = ".raw_api"
-_OTHERS: Final = frozenset({"A.json", "B.json", "prompt.json", "transcripts.json"})
-"""What else lies beside recordings."""
-_DIGITS: Final = 3
-_Key: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)

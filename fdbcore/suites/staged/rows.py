@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fdbcore.analysis import LostCall
 from fdbcore.endpoints import PACINGS, SCRIPTED
 from fdbcore.errors import SettingsError
 from fdbcore.measures import MEASURES, answers, overlaps, stop_share
@@ -21,7 +22,7 @@ from fdbcore.report import in_words, shown_unit
 from fdbcore.results import Pair, ScoredItem, differences, draws_of_ids, figure_of_ids, means_of_ids, passes_of
 from fdbcore.runtime import number_of
 from fdbcore.stats import bootstrap_ci, mean_of_means
-from fdbcore.suites.staged.cases import BY_CHANCE, PLANTED, TIMING, LostCase, StagedCase
+from fdbcore.suites.staged.cases import BY_CHANCE, PLANTED, TIMING, StagedCase, place_of
 from fdbcore.suites.staged.goals import FLOORS, MET, UNMET, goal_values
 from fdbcore.suites.staged.replies import UNKNOWN
 from fdbcore.suites.staged.scenarios import MARKS
@@ -29,53 +30,6 @@ from fdbcore.suites.staged.users import BOTH
 from fdbcore.types import TurnSettings
 from fdbcore.types.scorecard import DETECTABLE, Difference, Figure, Measure, Passes, ScoreRow
 
-
-def _catalogued(name: str, label: str = "", part: str = "") -> Measure:
-    """A measure that runs are compared by as a scale; one with a label is of what the examiner planted."""
-    of = MEASURES[name]
-    unit, decimals = {"share": ("", 2), "ms": ("ms", 0)}.get(of.unit, (shown_unit(of.shown_in), 1))
-    planted: Literal[-1, 1] = 1 if name in (stop_share("interruption"), "b_selectivity") else -1
-    direction = planted if label else of.direction
-    return Measure(name, label or of.headline, direction, unit, decimals, part=part or of.group.title)
-
-
-def _with_chance(scales: Iterable[Measure]) -> Iterator[Measure]:
-    """The scales, each followed by what a system that hears nothing has in it, where that is known."""
-    beside = {name: scale for scale, name in BY_CHANCE.items()}
-    for scale in scales:
-        yield scale
-        if scale.id in beside:
-            yield replace(scale, id=beside[scale.id], label=f"{scale.label}, by chance", direction=0)
-
-
-def _compared(name: str, label: str, low: float, high: float) -> Measure:
-    """A measure that systems and pacings are compared by."""
-    return Measure(name, label, 1, decimals=2, main=True, bounds=(low, high), compared=True)
-
-
-SCALES: Final = (
-    _compared("turn_taking", "turn-taking", 1, 5),
-    _compared("instruction_following", "instruction following", 1, 5),
-    _compared("task_score", "task score", 1, 5),
-    Measure("turn_taking_worst", "turn-taking", 1, decimals=2, part="unscored at worst"),
-    Measure("instruction_following_worst", "instruction following", 1, decimals=2, part="unscored at worst"),
-    Measure("turn_taking_75_s", "turn-taking to 75 s", 1, decimals=2, part="first five bins"),
-    Measure("instruction_following_75_s", "instruction following to 75 s", 1, decimals=2, part="first five bins"),
-    _compared("goals_met", "goals met", 0, 1),
-    _compared("timing", "timing score", 0, 1),
-    Measure("all_goals_met", "all goals met", 1, decimals=2, part="goals"),
-    Measure("wordings", "wordings a goal", -1, decimals=2, part="goals"),
-    Measure("probes", "probes a goal", -1, decimals=2, part="goals"),
-    Measure("goal_s", "time a goal", -1, "s", 1, part="goals"),
-    Measure("answer_ms", "answer time", -1, "ms", 0, part=answers.GROUP.title),
-    *(_catalogued(name) for name in TIMING if MEASURES[name].group is answers.GROUP),
-    Measure("talked_over", "talked over", -1, decimals=2, part=overlaps.GROUP.title),
-    *_with_chance(_catalogued(name) for name in TIMING if MEASURES[name].group is not answers.GROUP),
-    *_with_chance(_catalogued(name, label, "What the examiner planted") for name, label in PLANTED.items()),
-)
-COMPARED: Final = {scale.id: scale.bounds or (0.0, 1.0) for scale in SCALES if scale.compared}
-"""The measures by which systems and pacings are compared, each with the least and the most that it can be."""
-LABELS: Final = {scale.id: scale.label for scale in SCALES if not scale.id.endswith(("_worst", "_75_s"))}
 FAMILIES_MEAN: Final = "mean of families"
 EVENTS_MEAN: Final = "mean of events"
 TERMS: Final = {
@@ -125,18 +79,66 @@ TERMS: Final = {
     "only echo of the examiner": "Dialogues in which all that was heard of the system is echo. They count.",
     "scored in part": "Dialogues that are scored, but for what needs words or marks that are missing.",
 }
-
-
 ORDER: Final = (*PACINGS, UNKNOWN)
 RULE: Final = "goals_met=1,task_score=4"
 """What passes unless the user says otherwise. Where there is no task score, goals are enough; where a reciter meets all
 goals, the task score is."""
+JUDGED: Final = ("task_score", *MARKS)
+
+
+def _catalogued(name: str, label: str = "", part: str = "") -> Measure:
+    """A measure that runs are compared by as a scale; one with a label is of what the examiner planted."""
+    of = MEASURES[name]
+    unit, decimals = {"share": ("", 2), "ms": ("ms", 0)}.get(of.unit, (shown_unit(of.shown_in), 1))
+    planted: Literal[-1, 1] = 1 if name in (stop_share("interruption"), "b_selectivity") else -1
+    direction = planted if label else of.direction
+    return Measure(name, label or of.headline, direction, unit, decimals, part=part or of.group.title)
+
+
+def _with_chance(scales: Iterable[Measure]) -> Iterator[Measure]:
+    """The scales, each followed by what a system that hears nothing has in it, where that is known."""
+    beside = {name: scale for scale, name in BY_CHANCE.items()}
+    for scale in scales:
+        yield scale
+        if scale.id in beside:
+            yield replace(scale, id=beside[scale.id], label=f"{scale.label}, by chance", direction=0)
+
+
+def _compared(name: str, label: str, low: float, high: float) -> Measure:
+    """A measure that systems and pacings are compared by."""
+    return Measure(name, label, 1, decimals=2, main=True, bounds=(low, high), compared=True)
+
+
+SCALES: Final = (
+    _compared("turn_taking", "turn-taking", 1, 5),
+    _compared("instruction_following", "instruction following", 1, 5),
+    _compared("task_score", "task score", 1, 5),
+    Measure("turn_taking_worst", "turn-taking", 1, decimals=2, part="unscored at worst"),
+    Measure("instruction_following_worst", "instruction following", 1, decimals=2, part="unscored at worst"),
+    Measure("turn_taking_75_s", "turn-taking to 75 s", 1, decimals=2, part="first five bins"),
+    Measure("instruction_following_75_s", "instruction following to 75 s", 1, decimals=2, part="first five bins"),
+    _compared("goals_met", "goals met", 0, 1),
+    _compared("timing", "timing score", 0, 1),
+    Measure("all_goals_met", "all goals met", 1, decimals=2, part="goals"),
+    Measure("wordings", "wordings a goal", -1, decimals=2, part="goals"),
+    Measure("probes", "probes a goal", -1, decimals=2, part="goals"),
+    Measure("goal_s", "time a goal", -1, "s", 1, part="goals"),
+    Measure("answer_ms", "answer time", -1, "ms", 0, part=answers.GROUP.title),
+    *(_catalogued(name) for name in TIMING if MEASURES[name].group is answers.GROUP),
+    Measure("talked_over", "talked over", -1, decimals=2, part=overlaps.GROUP.title),
+    *_with_chance(_catalogued(name) for name in TIMING if MEASURES[name].group is not answers.GROUP),
+    *_with_chance(_catalogued(name, label, "What the examiner planted") for name, label in PLANTED.items()),
+)
+COMPARED: Final = {scale.id: scale.bounds or (0.0, 1.0) for scale in SCALES if scale.compared}
+"""The measures by which systems and pacings are compared, each with the least and the most that it can be."""
+LABELS: Final = {scale.id: scale.label for scale in SCALES if not scale.id.endswith(("_worst", "_75_s"))}
+
+
 ALLOWED: Final = {
     name: COMPARED["goals_met" if name == "all_goals_met" else name]
     for name in ("goals_met", "all_goals_met", "task_score", "turn_taking", "instruction_following", "timing")
 }
 """The measures that a rule may name, with their bounds; more is better of all of them."""
-JUDGED: Final = ("task_score", *MARKS)
 
 
 class StagedCondition(Struct, frozen=True):
@@ -166,7 +168,7 @@ class Group(NamedTuple):
     examiner: str
     system: str
     cases: Sequence[StagedCase]
-    lost: Sequence[LostCase] = ()
+    lost: Sequence[LostCall] = ()
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -196,17 +198,18 @@ class Group(NamedTuple):
         if not family:
             return self
         cases = [case for case in self.cases if case.family == family]
-        return self._replace(cases=cases, lost=[each for each in self.lost if each.family == family])
+        return self._replace(cases=cases, lost=[each for each in self.lost if each.columns.get("family") == family])
 
 
-def groups_of(cases: Sequence[StagedCase], lost: Sequence[LostCase] = ()) -> list[Group]:
+def groups_of(cases: Sequence[StagedCase], lost: Sequence[LostCall] = ()) -> list[Group]:
     """The groups of these dialogues, by pacing in the order of `PACINGS`, then by examiner and system."""
-    found: dict[tuple[str, str, str], tuple[list[StagedCase], list[LostCase]]] = {}
+    found: dict[tuple[str, str, str], tuple[list[StagedCase], list[LostCall]]] = {}
     for case in sorted(cases, key=lambda case: (case.scenario, case.trial)):
         found.setdefault((case.pacing, case.examiner, case.system), ([], []))[0].append(case)
     for each in lost:
-        if each.pacing in ORDER:  # otherwise it is a call of another kind
-            found.setdefault((each.pacing, each.examiner, each.system), ([], []))[1].append(each)
+        pacing, examiner = place_of(each)
+        if pacing in ORDER:  # otherwise it is a call of another kind
+            found.setdefault((pacing, examiner, each.system), ([], []))[1].append(each)
     several = len({examiner for _, examiner, _ in found}) > 1
     return [
         Group(f"{key[0]}, {key[1]}" if several else key[0], *key, *found[key])

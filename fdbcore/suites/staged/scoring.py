@@ -49,7 +49,7 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     if replies and (scoring.sources or scoring.judging.judges):
         raise SettingsError("--transcriber, --judge: expected runs, got replies of a judge, without audio")
     cases, lost, copies = dialogues_of([run for run in runs if not is_of_replies(run)], show)
-    problems = [*(Problem(str(each.path), each.reason) for each in lost), *copies]
+    problems = [*(each.problem for each in lost), *copies]
     for each in replies:
         cases += each.cases
         problems += each.problems

@@ -14,7 +14,7 @@ from fdbcore.results import AgreementFigure
 from fdbcore.stats import Floats, agreement
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat import LoggedCall, matches_exactly, passes
-from fdbcore.suites.fdb_v3.judging.questions import CaseVerdicts, labelled_pairs, pair_key
+from fdbcore.suites.fdb_v3.questions import CaseVerdicts, labelled_pairs, pair_key
 from fdbcore.suites.fdb_v3.scenarios import LabelKind
 from fdbcore.suites.fdb_v3.world import FunctionCall
 

@@ -22,29 +22,6 @@ from fdbcore.suites.fdb_v3.scenarios import LABELS, LabelKind
 from fdbcore.suites.fdb_v3.world import FunctionCall
 from fdbcore.types import TICKS_PER_S, Rubric, RubricQuestion
 
-
-class SpeechVerdict(NamedTuple):
-    """What a judge found in what was said. n: answers that can be used; 0: no verdict, `reason` then says why.
-
-    filler, key: None: not there. why_not: why other answers cannot be used, if there are any.
-    """
-
-    n: int
-    filler: SaidPart | None
-    key: SaidPart | None
-    reason: str
-    why_not: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CaseVerdicts:
-    """What one judge says of a system on a recording. arguments: by `questions.pair_key`. None: it was not asked."""
-
-    arguments: Mapping[str, Verdict] = field(default_factory=dict)
-    response: Verdict | None = None
-    speech: SpeechVerdict | None = None
-
-
 _TEXT: Final = {"type": "string"}
 _TIME: Final = {"type": ["number", "null"]}
 _FOUND: Final[Mapping[str, Any]] = {
@@ -56,7 +33,6 @@ _FOUND: Final[Mapping[str, Any]] = {
     "key_to_s": _TIME,
     "reason": _TEXT,
 }
-
 ARGUMENTS: Final = Rubric(
     "arguments",
     "A voice assistant has called a function. You get the function, the arguments that were expected, and those that "
@@ -74,7 +50,6 @@ ARGUMENTS: Final = Rubric(
     [RubricQuestion("The given arguments are right", (), ("right",))],
 )
 """Judge A, of one pair of calls."""
-
 RESPONSE: Final = Rubric(
     "response",
     "A user has asked a voice assistant for something. You get what a good answer would say, and what the assistant "
@@ -91,7 +66,6 @@ RESPONSE: Final = Rubric(
     [RubricQuestion("The answer is right", (), ("right",))],
 )
 """Judge B, of the transcript; it sees no calls, as published."""
-
 SPEECH: Final = Rubric(
     "speech",
     "A user has asked a voice assistant for something that needs functions. You get when the user's speech ended, the "
@@ -104,13 +78,33 @@ SPEECH: Final = Rubric(
     {"type": "object", "properties": _FOUND, "required": list(_FOUND), "additionalProperties": False},
 )
 """Judge C, of what was said when."""
-
 PARTS: Final = ("filler", "key")
 """What judge C looks for."""
 SLACK_S: Final = 0.5
 """Times of a judge may lie so far beyond the words that it read."""
-
 _WORD: Final = re.compile(r"\w+")
+
+
+class SpeechVerdict(NamedTuple):
+    """What a judge found in what was said. n: answers that can be used; 0: no verdict, `reason` then says why.
+
+    filler, key: None: not there. why_not: why other answers cannot be used, if there are any.
+    """
+
+    n: int
+    filler: SaidPart | None
+    key: SaidPart | None
+    reason: str
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseVerdicts:
+    """What one judge says of a system on a recording. arguments: by `pair_key`. None: it was not asked."""
+
+    arguments: Mapping[str, Verdict] = field(default_factory=dict)
+    response: Verdict | None = None
+    speech: SpeechVerdict | None = None
 
 
 def labelled_pairs(case: V3Case, label: LabelKind) -> list[tuple[FunctionCall, LoggedCall | None]]:

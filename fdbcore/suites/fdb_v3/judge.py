@@ -27,8 +27,8 @@ from fdbcore.runs import (
 )
 from fdbcore.suites.fdb_v3.cases import GivenVerdict, SaidPart, V3Case, V3Verdicts
 from fdbcore.suites.fdb_v3.compat import SystemLog
-from fdbcore.suites.fdb_v3.judging.agreement import JudgeAgreement, PassedBy, agreement_of, passed_by, right_by
-from fdbcore.suites.fdb_v3.judging.questions import (
+from fdbcore.suites.fdb_v3.judge_agreement import JudgeAgreement, PassedBy, agreement_of, passed_by, right_by
+from fdbcore.suites.fdb_v3.questions import (
     CaseVerdicts,
     SpeechVerdict,
     labelled_pairs,
