@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.report.scorecard.columns import width_columns
 from fdbcore.results.document import ProblemEntry
-from fdbcore.stats.raters import kappa
 from fdbcore.suites.dialogue_acts.agree.agreement import Key, Labelled, agreement, read_labels
 from fdbcore.suites.dialogue_acts.records import Record, Response, jsonl
 from fdbcore.suites.dialogue_acts.scoring.alignment import ActSequence, align_acts
@@ -75,14 +74,6 @@ def test_two_that_agree_on_everything() -> None:
         "kappa": 1.0,
         "importance_difference": 0.0,
     }
-
-
-def test_kappa_by_hand() -> None:
-    counts = np.zeros((1, 8, 8))
-    counts[0, :2, :2] = [[20, 5], [10, 15]]  # 0.7 observed; 0.5 * 0.6 + 0.5 * 0.4 = 0.5 by chance
-    assert kappa(counts.reshape(1, -1)) == pytest.approx(0.4)
-    assert np.isnan(kappa(np.zeros((0, 64))))
-    assert np.isnan(kappa(np.eye(1, 64)))  # one category alone: chance would agree as well
 
 
 def test_replies_of_one_record_are_resampled_together() -> None:

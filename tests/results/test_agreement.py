@@ -14,7 +14,7 @@ from oracles import agreement
 from scipy import stats as scipy_stats
 
 from fdbcore.errors import SettingsError
-from fdbcore.results.agreement import Mark, Rater, compared, compared_all
+from fdbcore.results.agreement import Mark, Rater, compared
 
 MEASURE: Final = ("tone", "daily")
 NAMES: Final = ("ann", "ben", "cy", "strict", "mild")
@@ -68,26 +68,12 @@ def test_every_two_are_compared_on_what_both_can_tell_and_people_as_one_with_jud
         assert [item for (item,) in each.items] == [item for item, row in units.items() if len(row) > 1]
         assert each.not_rated == sum(len(row) < 2 for row in marks.values())
         assert each.cannot_tell == len(marks) - len(rows) - each.not_rated
-        figures = each.entry(("identical", "alpha_interval", "alpha_ordinal", "pearson", "spearman"), {})
-        expected: list[float | None] = [
-            sum(len({*row}) == 1 for row in rows) / len(rows),
-            agreement.alpha(rows, agreement.interval),
-            agreement.alpha(rows, agreement.ordinal),
-            *(
-                [scipy_stats.pearsonr(*zip(*rows, strict=True)).statistic,
-                 scipy_stats.spearmanr(*zip(*rows, strict=True)).statistic]
-                if len(names) == 2 else [None, None]
-            ),
-        ]  # fmt: skip
-        got = [
-            each and each.value
-            for each in (
-                figures.identical, figures.alpha_interval, figures.alpha_ordinal, figures.pearson, figures.spearman
-            )
-        ]  # fmt: skip
-        assert got == pytest.approx(expected)
-        assert figures.n == len(rows)
-        assert figures.kappa is msgspec.UNSET, "nobody asked for it"
+        figures = each.entry(("identical", "alpha_ordinal", "pearson"), {"metric": "tone"})
+        assert (figures.n, figures.metric, figures.kappa) == (len(rows), "tone", msgspec.UNSET)
+        values = [each and each.value for each in (figures.identical, figures.alpha_ordinal, figures.pearson)]
+        r = scipy_stats.pearsonr(*zip(*rows, strict=True)).statistic if len(names) == 2 else None
+        alike = sum(len({*row}) == 1 for row in rows) / len(rows)
+        assert values == pytest.approx([alike, agreement.alpha(rows, agreement.ordinal), r])
 
 
 def test_kappa_and_alpha_of_yes_and_no() -> None:
@@ -97,26 +83,6 @@ def test_kappa_and_alpha_of_yes_and_no() -> None:
             rows = [tuple(row) for row in each.ratings.tolist()]
             assert each.figure("kappa").value == pytest.approx(agreement.kappa(rows))
             assert each.figure("alpha").value == pytest.approx(agreement.alpha(rows))
-
-
-def test_items_of_a_cluster_are_resampled_together() -> None:
-    """If each item is there twice, intervals are as of the single ones."""
-    draw = Random(3)
-    marks = [{name: draw.gauss(0, 1) for name in "abcdefghijklmnop"} for _ in range(2)]
-    single, double = (
-        compared_all(
-            "people",
-            [
-                Rater("", "person", {(name, copy): {MEASURE: own[name]} for name in own for copy in range(times)})
-                for own in marks
-            ],
-            MEASURE,
-        )
-        for times in (1, 2)
-    )
-    expected = single.figure("pearson").ci95
-    assert double.figure("pearson", [str(name) for name, _ in double.items]).ci95 == pytest.approx(expected)
-    assert double.figure("pearson").ci95 != pytest.approx(expected, abs=0.1)
 
 
 def test_a_second_mark_that_differs_is_refused() -> None:

