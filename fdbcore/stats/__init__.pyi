@@ -1,8 +1,8 @@
+from .bootstrap import Estimate as Estimate
+from .bootstrap import Floats as Floats
 from .bootstrap import LEVEL as LEVEL
 from .bootstrap import RESAMPLES as RESAMPLES
 from .bootstrap import SEED as SEED
-from .bootstrap import Estimate as Estimate
-from .bootstrap import Floats as Floats
 from .bootstrap import Statistic as Statistic
 from .bootstrap import bootstrap_ci as bootstrap_ci
 from .bootstrap import bootstrap_columns as bootstrap_columns
@@ -12,9 +12,7 @@ from .bootstrap import quantile as quantile
 from .bootstrap import ratio_of_sums as ratio_of_sums
 from .distances import jensen_shannon as jensen_shannon
 from .raters import agreement as agreement
-from .raters import interval_alpha as interval_alpha
 from .raters import kappa as kappa
-from .raters import kappas as kappas
 from .raters import spearman as spearman
 from .shares import wilson_by_cluster as wilson_by_cluster
 from .significance import FEWEST_ITEMS as FEWEST_ITEMS
