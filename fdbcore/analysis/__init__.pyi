@@ -3,9 +3,9 @@ from .comparison import read as read
 from .corpus import Call as Call
 from .corpus import Run as Run
 from .facts import TOLD as TOLD
-from .groups import CallGroup as CallGroup
 from .groups import LINE as LINE
 from .groups import MOST_GROUPS as MOST_GROUPS
+from .groups import CallGroup as CallGroup
 from .held import LostCall as LostCall
 from .held import held_calls as held_calls
 from .held import read_or_lost as read_or_lost

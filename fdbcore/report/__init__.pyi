@@ -28,8 +28,8 @@ from .schemas import schema_of as schema_of
 from .scorecard.agreement import agreement_screen as agreement_screen
 from .scorecard.agreement import comparison_tables as comparison_tables
 from .scorecard.agreement import estimates as estimates
-from .scorecard.columns import ColumnGroup as ColumnGroup
 from .scorecard.columns import NAME_COLUMNS as NAME_COLUMNS
+from .scorecard.columns import ColumnGroup as ColumnGroup
 from .scorecard.columns import cells_table as cells_table
 from .scorecard.columns import fitted as fitted
 from .scorecard.columns import table as table

@@ -1,8 +1,8 @@
-from .bootstrap import Estimate as Estimate
-from .bootstrap import Floats as Floats
 from .bootstrap import LEVEL as LEVEL
 from .bootstrap import RESAMPLES as RESAMPLES
 from .bootstrap import SEED as SEED
+from .bootstrap import Estimate as Estimate
+from .bootstrap import Floats as Floats
 from .bootstrap import Statistic as Statistic
 from .bootstrap import bootstrap_ci as bootstrap_ci
 from .bootstrap import bootstrap_columns as bootstrap_columns

@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
 
 from fdbcore.audio.wav import WavWriter
-from fdbcore.cli.main import main
 from fdbcore.sources.clips import read_clip
 from fdbcore.suites.schemas import schema_file
 from fdbcore.types import FRAME_BYTES, SAMPLE_RATE_HZ
@@ -143,10 +141,6 @@ def v15_data(folder: Path, numbers: Sequence[int] = (1, 2)) -> Path:
                 {"context": "Tell me of the sea.", "timestamps": [first_s + 3, first_s + 3 + length_s]},
             )
     return folder
-
-
-def ran(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(each) for each in arguments], catch_exceptions=False)
 
 
 def document(out: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked
 from fakes.run_parties import install
 from fakes.writers import record, steps
-from helpers.commands import command
+from helpers.commands import command, done
 from helpers.talker import TALKER
 
 from fdbcore.errors import SettingsError
@@ -70,24 +70,24 @@ def run(tmp_path_factory: pytest.TempPathFactory, server: FakeOpenAI, prompts: P
     """A run on an English set that was made by prompts of our own."""
     folder = tmp_path_factory.mktemp("english")
     given = ["--locale", "en-US", "--prompts", prompts, "--topics", prompts / "topics.en.txt"]
-    made = command(
-        "dataset", "generate", "--model", server.address_of("openai:m"), "-n", 1, *given, "--out", folder / "s"
-    )
-    assert made.exit_code == 0, made.output
-    assert command("dataset", "speak", folder / "s", "--tts", f"exec:{TALKER}").exit_code == 0
-    held = hold(folder / "s", server, folder / "run", "--locale", "en-US", "--prompts", prompts)
-    assert held.exit_code == 0, held.output
+    done("dataset", "generate", "--model", server.address_of("openai:m"), "-n", 1, *given, "--out", folder / "s")
+    done("dataset", "speak", folder / "s", "--tts", f"exec:{TALKER}")
+    hold(folder / "s", server, folder / "run", "--locale", "en-US", "--prompts", prompts, code=0)
     return folder / "run"
 
 
-def hold(data: Path, server: FakeOpenAI, out: Path, *arguments: object) -> Result:
+def hold(data: Path, server: FakeOpenAI, out: Path, *arguments: object, code: int | None = None) -> Result:
     given = ["--data", data, "--system", f"o={server.address_of('openai-chat:a')}", "--clock", "virtual"]
-    return command("run", "--suite", "dialogue-acts", *given, "--vad", "energy", "--out", out, "--quiet", *arguments)
+    return command(
+        "run", "--suite", "dialogue-acts", *given, "--vad", "energy", "--out", out, "--quiet", *arguments, code=code
+    )
 
 
-def score(run: Path, server: FakeOpenAI, out: Path, *arguments: object) -> Result:
+def score(run: Path, server: FakeOpenAI, out: Path, *arguments: object, code: int | None = None) -> Result:
     annotator = server.address_of("openai:m")
-    return command("score", "--suite", "dialogue-acts", run, "--annotator", annotator, *arguments, "--out", out)
+    return command(
+        "score", "--suite", "dialogue-acts", run, "--annotator", annotator, *arguments, "--out", out, code=code
+    )
 
 
 def test_an_english_set_is_answered_and_annotated_in_english(run: Path, server: FakeOpenAI, tmp_path: Path) -> None:
@@ -95,8 +95,7 @@ def test_an_english_set_is_answered_and_annotated_in_english(run: Path, server: 
     packaged = files("fdbcore.suites.dialogue_acts") / "data" / "respond_user.en.txt"
     assert (heard.system, heard.user) == ("You are OUR assistant.", packaged.read_text(encoding="utf-8").strip())
     before = len(server.asked)
-    result = score(run, server, tmp_path / "out")
-    assert result.exit_code == 0, result.output
+    result = score(run, server, tmp_path / "out", code=0)
     for asked in server.asked[before:]:
         assert asked.user.startswith("ANNOTATE by\nOUR RULES")
     content = json.loads((tmp_path / "out" / "scores.json").read_text(encoding="utf-8"))
@@ -110,17 +109,6 @@ def test_an_english_set_is_answered_and_annotated_in_english(run: Path, server: 
     assert "200 tokens in, 40 out, 0.00 USD" in result.stderr, "it is on this machine"
 
 
-def test_rules_that_differ_from_those_of_the_set_are_refused(
-    run: Path, server: FakeOpenAI, prompts: Path, tmp_path: Path
-) -> None:
-    other = shutil.copytree(prompts, tmp_path / "other")
-    (other / "acts.en.txt").write_text("OTHER RULES", encoding="utf-8")
-    before = len(server.asked)
-    result = score(run, server, tmp_path / "out", "--prompts", other)
-    assert (result.exit_code, len(server.asked)) == (2, before)
-    assert "s: expected the rules of the acts that it was made by" in result.stderr
-
-
 def test_run_and_score_refuse_what_differs_from_the_set(
     run: Path, server: FakeOpenAI, prompts: Path, tmp_path: Path
 ) -> None:
@@ -128,7 +116,7 @@ def test_run_and_score_refuse_what_differs_from_the_set(
     (other / "acts.en.txt").write_text("OTHER RULES", encoding="utf-8")
     before = len(server.asked)
     for told, given in (
-        ("expected the rules of the acts that it was made by", ("--prompts", other)),
+        ("s: expected the rules of the acts that it was made by", ("--prompts", other)),
         ("--locale: expected that of the records of s, en-US, got ja-JP", ("--locale", "ja-JP")),
     ):
         for result in (
@@ -155,8 +143,7 @@ def test_a_system_is_asked_by_the_prompts_of_the_run(
 def test_english_needs_no_prompts_of_ones_own(server: FakeOpenAI, tmp_path: Path) -> None:
     before = len(server.asked)
     given = ["--locale", "en-US", "-n", 1, "--out", tmp_path / "s"]
-    made = command("dataset", "generate", "--model", server.address_of("openai:m"), *given)
-    assert made.exit_code == 0, made.output
+    done("dataset", "generate", "--model", server.address_of("openai:m"), *given)
     (asked,) = server.asked[before:]
     assert "Check-Question" in asked.system
     assert (asked.system + asked.user).isascii()
@@ -175,8 +162,7 @@ def test_an_annotation_by_other_rules_is_made_anew(
     before = len(server.asked)
     result = score(replies[0], server, tmp_path / "same", *replies[1:])
     assert (result.exit_code, len(server.asked)) == (0, before), result.output
-    result = score(replies[0], server, tmp_path / "new", *replies[1:], "--prompts", other)
-    assert result.exit_code == 0, result.output
+    result = score(replies[0], server, tmp_path / "new", *replies[1:], "--prompts", other, code=0)
     assert [asked.user.partition(":")[0] for asked in server.asked[before:]] == ["OTHER way"] * 2
     lines = (tmp_path / "new" / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
     assert [len(json.loads(line)["annotations"]) for line in lines] == [1, 1]

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked
-from helpers.recorded_users import FAULTS, document, figures, party, put, ran, said, v1_data, v15_data
+from helpers.commands import command, done, refused
+from helpers.recorded_users import FAULTS, document, figures, party, put, said, v1_data, v15_data
 
 from fdbcore.audio.wav import WavWriter
 from fdbcore.measures.reading import Reading
@@ -53,9 +54,8 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("v1")
     data = v1_data(folder / "data", [1])
     systems = [each for fault in FAULTS for each in ("--system", f"{fault}={party(folder, fault)}")]
-    done = ran("run", "--suite", "fdb-v1", "--data", data, *systems, "--clock", "virtual", "--out", folder / "run")
-    assert done.exit_code == 0, done.output
-    assert "rating of replies to interruptions: left out" in " ".join(done.stdout.split())
+    result = done("run", "--suite", "fdb-v1", "--data", data, *systems, "--clock", "virtual", "--out", folder / "run")
+    assert "rating of replies to interruptions: left out" in " ".join(result.stdout.split())
     return folder
 
 
@@ -64,8 +64,7 @@ def test_each_fault_moves_the_measures_that_name_it(held: Path, tmp_path: Path) 
     human = tmp_path / "human.json"
     human.write_text(json.dumps({"1": [0] * 10 + [1] * 5 + [0] * 10}))
     out = tmp_path / "out"
-    done = ran("score", "--suite", "fdb-v1", held / "run", "--transcriber", words, "--human", human, "--out", out)
-    assert done.exit_code == 0, done.output
+    done("score", "--suite", "fdb-v1", held / "run", "--transcriber", words, "--human", human, "--out", out)
     found = document(out)
     by = figures(found)
     assert [row["system"] for row in found["rows"] if row["condition"] == "pause handling"] == list(FAULTS)
@@ -103,8 +102,7 @@ def test_outputs_that_exist_score_as_the_run_did(held: Path, tmp_path: Path) -> 
     words = spoken_words(held / "run", tmp_path / "words")
     of_run = document_of(tmp_path / "of-run", held / "run", "--transcriber", words)
     exported = tmp_path / "released"
-    done = ran("export", held / "run", "--format", "fdb1", "--out", exported)
-    assert done.exit_code == 0, done.output
+    result = done("export", held / "run", "--format", "fdb1", "--out", exported)
     good = exported / "good"
     for case in json.loads((held / "run" / "run.json").read_text())["cases"]:
         if case["system"] == "good":
@@ -113,8 +111,8 @@ def test_outputs_that_exist_score_as_the_run_did(held: Path, tmp_path: Path) -> 
     (good / "icc_backchannel" / "2").mkdir()
     shutil.copy(good / "icc_backchannel" / "1" / "input.wav", good / "icc_backchannel" / "2" / "input.wav")
     out = tmp_path / "of-folder"
-    done = ran("score", "--suite", "fdb-v1", good, "--out", out)
-    assert done.exit_code == 1, "one sample has no output"
+    result = command("score", "--suite", "fdb-v1", good, "--out", out)
+    assert result.exit_code == 1, "one sample has no output"
     found = document(out)
     assert [problem["reason"] for problem in found["problems"]] == ["expected output.wav beside input.wav, found none"]
     assert found["settings"]["transcribers"] == ["output.json"]
@@ -124,14 +122,12 @@ def test_outputs_that_exist_score_as_the_run_did(held: Path, tmp_path: Path) -> 
         for name, value in own.items():
             if not name.endswith("_at_16_khz"):  # of files alone
                 assert value == pytest.approx(ours["good", task][name], rel=0.02, abs=0.02), (task, name)
-    again = ran("score", "--suite", "fdb-v1", good, "--out", out)
-    assert again.exit_code == 1
+    command("score", "--suite", "fdb-v1", good, "--out", out, code=1)
     assert document(out) == found
 
 
 def document_of(out: Path, *arguments: object) -> dict[str, Any]:
-    done = ran("score", "--suite", "fdb-v1", *arguments, "--out", out)
-    assert done.exit_code == 0, done.output
+    done("score", "--suite", "fdb-v1", *arguments, "--out", out)
     return document(out)
 
 
@@ -142,8 +138,7 @@ def overlapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = v15_data(folder / "data", [1])
     systems = [each for fault in ("good", "stubborn") for each in ("--system", f"{fault}={party(folder, fault)}")]
     options = ("--clock", "virtual", "--no-score", "--out", folder / "run")
-    done = ran("run", "--suite", "fdb-v1.5", "--data", data, *systems, *options)
-    assert done.exit_code == 0, done.output
+    done("run", "--suite", "fdb-v1.5", "--data", data, *systems, *options)
     return folder
 
 
@@ -171,12 +166,11 @@ def test_overlaps_are_judged_compared_and_heard_by_other_detectors(
     with FakeOpenAI(answered) as server:
         quality = f"{sys.executable} -c 'print(3.5)'"
         arguments = (*scored, "--judge", server.address_of("openai:gpt-5-nano"), "--utmos", quality)
-        done = ran(*arguments)
-        assert done.exit_code == 0, done.output
+        done(*arguments)
         first = document(out)
         asked = len(server.asked)
         assert asked == 16, "two rubrics for each disturbed sample"
-        assert ran(*arguments).exit_code == 0
+        done(*arguments)
         assert len(server.asked) == asked, "what was answered is not asked again"
     by = figures(first)
     kinds = ("user interruption", "user backchannel", "talking to other", "background speech")
@@ -212,7 +206,7 @@ def test_the_four_files_of_words_of_a_release_are_what_a_judge_reads(
     overlapped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
-    assert ran("export", overlapped / "run", "--format", "fdb1", "--out", tmp_path / "all").exit_code == 0
+    done("export", overlapped / "run", "--format", "fdb1", "--out", tmp_path / "all")
     good, spoken = tmp_path / "all" / "good", tmp_path / "words"
     spoken_words(overlapped / "run", spoken)
     for case in json.loads((overlapped / "run" / "run.json").read_text())["cases"]:
@@ -224,16 +218,14 @@ def test_the_four_files_of_words_of_a_release_are_what_a_judge_reads(
     scored = ("score", "--suite", "fdb-v1.5", good)
     with FakeOpenAI(answered) as server:
         judge = ("--judge", server.address_of("openai:gpt-5-nano"))
-        done = ran(*scored, *judge, "--out", tmp_path / "out")
-        assert done.exit_code == 0, done.output
+        done(*scored, *judge, "--out", tmp_path / "out")
         asked = [json.loads(each.user) for each in server.asked]
         assert len(asked) == 8, "two questions for each disturbed sample, by either rubric"
         assert all(each[name] for each in asked for name in ("user", "system", "user_without_overlap"))
         assert figures(document(tmp_path / "out"))["good", "user interruption"]["compat_respond"] == 1
         for path in good.rglob("input.json"):
             path.write_text('{"chunks": 3}')
-        done = ran(*scored, *judge, "--out", tmp_path / "damaged")
-        assert done.exit_code == 1
+        command(*scored, *judge, "--out", tmp_path / "damaged", code=1)
         assert len(server.asked) == 8, "who is not heard is not judged"
     found = document(tmp_path / "damaged")
     assert [each["reason"].partition(" as chunks")[0] for each in found["problems"]] == [
@@ -289,9 +281,10 @@ def test_a_sample_that_cannot_be_used_is_named(tmp_path: Path, spoil: Callable[[
     for task in ("icc_backchannel", "candor_turn_taking", "synthetic_user_interruption"):
         shutil.rmtree(data / task)
     spoil(data / "synthetic_pause_handling" / "1")
-    done = ran("run", "--suite", "fdb-v1", "--data", data, "--system", "echo", "--clock", "virtual", "--dry-run")
-    assert done.exit_code == 2
-    assert reason in " ".join(done.output.split())
+    result = command(
+        "run", "--suite", "fdb-v1", "--data", data, "--system", "echo", "--clock", "virtual", "--dry-run", code=2
+    )
+    assert reason in " ".join(result.output.split())
 
 
 def outputs_of_one_task(folder: Path, task: str, system_s: Sequence[tuple[float, float]], n: int = 1) -> Path:
@@ -341,9 +334,9 @@ TAKEOVER = "compat_takeover_wanted"
 
 def scored_outputs(folder: Path, data: Path, *options: object) -> tuple[dict[str, Any], list[str]]:
     """The figures of each sample by its number, and what is said of those with a problem."""
-    done = ran("score", "--suite", "fdb-v1", data, *options, "--out", folder / "out")
+    result = command("score", "--suite", "fdb-v1", data, *options, "--out", folder / "out")
     found = document(folder / "out")
-    assert done.exit_code == (1 if found["problems"] else 0), done.output
+    assert result.exit_code == (1 if found["problems"] else 0), result.output
     told = [f"{Path(each['where']).name.rpartition('-')[2]}: {each['reason']}" for each in found["problems"]]
     return {item["sample"].rpartition("-")[2]: item["figures"] for item in found["items"]}, told
 
@@ -429,8 +422,8 @@ def test_who_begins_early_is_told_apart_from_who_says_nothing(tmp_path: Path) ->
     }  # fmt: skip
     (hardly_ms,), (in_time_ms,) = (by[number]["response_latency_ms_per_labelled_turn_end"] for number in "23")
     assert (hardly_ms, in_time_ms) == (pytest.approx(-100, abs=60), pytest.approx(1000, abs=60))
-    done = ran("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
-    assert "More than 0.2 s early, which is no answer: outputs in 1 of 4 samples." in " ".join(done.stdout.split())
+    result = command("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
+    assert "More than 0.2 s early, which is no answer: outputs in 1 of 4 samples." in " ".join(result.stdout.split())
 
 
 def test_a_run_leaves_out_the_users_that_scoring_leaves_out_and_both_say_so(tmp_path: Path) -> None:
@@ -449,7 +442,7 @@ def test_a_run_leaves_out_the_users_that_scoring_leaves_out_and_both_say_so(tmp_
     _, of_outputs = scored_outputs(tmp_path, data)
     run = tmp_path / "run"
     arguments = ("--system", "echo", "--clock", "virtual", "--vad", "energy", "--out", run)
-    done = ran("run", "--suite", "fdb-v1", "--data", data, *arguments)
+    result = command("run", "--suite", "fdb-v1", "--data", data, *arguments)
     of_run = document(tmp_path / "run-scores")
     left_out = [
         f"{task / '4'}: expected input.wav, found none",
@@ -457,7 +450,7 @@ def test_a_run_leaves_out_the_users_that_scoring_leaves_out_and_both_say_so(tmp_
         f"{task / '2'}: input.wav: {cuts['2']}: what is measured is missing",
     ]
     for line in left_out:
-        assert f"fdbcore run: {line}" in done.stderr
+        assert f"fdbcore run: {line}" in result.stderr
     told = [f"{problem['where']}: {problem['reason']}" for problem in of_run["problems"]]
     in_part = f"3: input.wav: {cuts['3']}"
     assert [*left_out, f"{run}/candor_turn_taking-{in_part}"] == [
@@ -480,7 +473,7 @@ def test_who_only_echoes_the_user_is_not_best_at_waiting(tmp_path: Path) -> None
         "1: all that was heard of the system is echo of the user: unscored by our measures; those as published "
         "count it as speech"
     ]
-    again = ran("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
+    again = command("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
     assert "Pause handling: no pause could be scored: why is said above or below." in " ".join(again.stdout.split())
 
 
@@ -489,8 +482,7 @@ def test_who_waits_in_the_pause_and_answers_later_is_not_blamed_in_the_headline(
     put(data / "synthetic_pause_handling" / "1", "input.wav", said(1.3, 0.5, 1.2, 4.0))
     pcm = np.concatenate([np.zeros(round(3.9 * SAMPLE_RATE_HZ), np.int16), said(2.0, 1.1)])
     put(data / "synthetic_pause_handling" / "1", "output.wav", pcm)
-    done = ran("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
-    assert done.exit_code == 0, done.output
+    done("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
     assert figures(document(tmp_path / "out"))["outputs", "pause handling"] == {
         "takeover_by_activity_unwanted": 1, "cut_off_per_labelled_a_pause": 0
     }  # fmt: skip
@@ -503,16 +495,14 @@ def test_the_quality_needs_no_praat_and_its_failure_leaves_the_rest(
     overlapped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scored = ("score", "--suite", "fdb-v1.5", overlapped / "run", "--out")
-    failed = ran(*scored, tmp_path / "failed", "--utmos", "/nonexistent")
-    assert failed.exit_code == 1, failed.output
+    command(*scored, tmp_path / "failed", "--utmos", "/nonexistent", code=1)
     found = document(tmp_path / "failed")
     assert all("--utmos /nonexistent: expected a command" in each["reason"] for each in found["problems"])
     assert found["problems"]
     if find_spec("parselmouth") is not None:
         assert any("pitch_mean_hz" in item.get("before", {}) for item in found["items"])
     monkeypatch.setattr("fdbcore.suites.fdb_v1.scoring.lacking", lambda: "no Praat")
-    done = ran(*scored, tmp_path / "alone", "--utmos", f"{sys.executable} -c 'print(3.5)'")
-    assert done.exit_code == 0, done.output
+    done(*scored, tmp_path / "alone", "--utmos", f"{sys.executable} -c 'print(3.5)'")
     after = [item["after"] for item in document(tmp_path / "alone")["items"] if item.get("after")]
     assert after
     assert all(each == {"utmos": 3.5} for each in after)
@@ -521,18 +511,15 @@ def test_the_quality_needs_no_praat_and_its_failure_leaves_the_rest(
 def test_samples_of_the_other_version_are_refused(overlapped: Path, held: Path, tmp_path: Path) -> None:
     for own, other, data in (("fdb-v1", "fdb-v1.5", overlapped / "data"), ("fdb-v1.5", "fdb-v1", held / "data")):
         run = ("run", "--data", data, "--system", "echo", "--clock", "virtual", "--out", tmp_path / "R")
-        for command in ((*run, "--suite", own), ("score", data, "--suite", own, "--out", tmp_path / "S")):
-            done = ran(*command)
-            assert done.exit_code == 2, done.output
-            assert f"expected a sample of {own}, got one of {other}: --suite {other}" in " ".join(done.output.split())
+        for arguments in ((*run, "--suite", own), ("score", data, "--suite", own, "--out", tmp_path / "S")):
+            assert f"expected a sample of {own}, got one of {other}: --suite {other}" in refused(*arguments)
 
 
 def test_labels_that_cannot_be_used_are_named_and_the_others_scored(tmp_path: Path) -> None:
     data = outputs_of_one_task(tmp_path, "synthetic_pause_handling", [], n=3)
     (data / "synthetic_pause_handling" / "2" / "pause.json").write_text('[{"timestamp": [1')
     (data / "synthetic_pause_handling" / "3" / "pause.json").write_text('[{"timestamp": [50, 60]}]')
-    done = ran("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
-    assert done.exit_code == 1, done.output
+    command("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out", code=1)
     found = document(tmp_path / "out")
     assert [item["sample"].rpartition("-")[2] for item in found["items"]] == ["1"]
     broken, late = found["problems"]
@@ -540,7 +527,7 @@ def test_labels_that_cannot_be_used_are_named_and_the_others_scored(tmp_path: Pa
     assert broken["reason"].startswith("pause.json: expected labels as JSON")
     assert late["reason"] == "expected labels that begin within its 3.6 s, got 50 to 60 s"
     run = ("run", "--suite", "fdb-v1", "--data", data, "--system", "echo", "--dry-run")
-    told = " ".join(ran(*run).output.split())
+    told = " ".join(command(*run).output.split())
     assert "pause.json: expected labels as JSON" in told
     assert "synthetic_pause_handling/3: expected labels that begin within its 3.6 s, got 50 to 60 s" in told
 
@@ -610,9 +597,8 @@ def test_a_call_that_the_system_ended_early_is_left_out_with_its_reason(tmp_path
         (tmp_path / f"{name}.py").write_text(code.format(n) + "\n sys.stdout.buffer.flush()\nsys.exit(3)\n")
     systems = [("--system", f"{name}=exec: {sys.executable} {tmp_path / name}.py") for name in ("dies", "later")]
     run = ("run", "--suite", "fdb-v1", "--data", data, *systems[0], *systems[1], "--clock", "virtual")
-    ran(*run, "--vad", "energy", "--out", tmp_path / "run")
-    done = ran("score", "--suite", "fdb-v1", tmp_path / "run", "--out", tmp_path / "out")
-    assert done.exit_code == 1, done.output
+    command(*run, "--vad", "energy", "--out", tmp_path / "run")
+    command("score", "--suite", "fdb-v1", tmp_path / "run", "--out", tmp_path / "out", code=1)
     found = document(tmp_path / "out")
     ended = "(failed: exited with code 3): what is"
     assert {Path(each["where"]).name: each["reason"] for each in found["problems"]} == {
@@ -668,7 +654,7 @@ def test_labels_of_other_tasks_that_cannot_be_used_stop_nothing(tmp_path: Path) 
         "2: /2/interrupt.json: expected the start and the end in s, got None",
     ]
     arguments = ("--system", "echo", "--clock", "virtual", "--vad", "energy", "--out", tmp_path / "run")
-    ran("run", "--suite", "fdb-v1", "--data", data, *arguments)
+    command("run", "--suite", "fdb-v1", "--data", data, *arguments)
     assert [item["sample"][-1] for item in document(tmp_path / "run-scores")["items"]] == ["1", "2", "3"]
 
 
@@ -680,8 +666,7 @@ def test_every_folder_that_must_be_a_sample_but_has_no_user_is_named(tmp_path: P
         shutil.copy(data / "synthetic_pause_handling" / "1" / "output.wav", data / name)
     (data / "candor_turn_taking" / "3").mkdir(parents=True)
     (data / "scripts" / "old").mkdir(parents=True)
-    done = ran("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
-    assert done.exit_code == 1, done.output
+    command("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out", code=1)
     named = [Path(each["where"]).relative_to(data).as_posix() for each in document(tmp_path / "out")["problems"]]
     assert named == ["candor_turn_taking/3", "icc_backchannel/1", "unknown/7"]
 
@@ -702,9 +687,7 @@ def test_options_that_cannot_be_used_are_refused(
     monkeypatch.chdir(tmp_path)
     Path("nan.json").write_text('{"1": [1, NaN, 2]}')
     Path("one.json").write_text('{"1": [1, 2], "2": [3]}')
-    done = ran("score", "--suite", "fdb-v1", tmp_path, *options, "--out", tmp_path / "out")
-    assert done.exit_code == 2
-    assert reason in " ".join(done.output.split())
+    assert reason in refused("score", "--suite", "fdb-v1", tmp_path, *options, "--out", tmp_path / "out")
 
 
 @NEEDS_OPENAI
@@ -729,25 +712,22 @@ def test_a_dry_run_says_what_a_judge_would_be_asked(held: Path, monkeypatch: pyt
     monkeypatch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
     of_run = ("score", "--suite", "fdb-v1", held / "run", "--dry-run")
     with FakeOpenAI(answered) as server:
-        done = ran(*of_run, "--judge", server.address_of("openai:gpt-5-nano"))
-        assert done.exit_code == 0, done.output
-        assert f"{len(FAULTS)} of {len(FAULTS)} questions left" in done.output
+        result = done(*of_run, "--judge", server.address_of("openai:gpt-5-nano"))
+        assert f"{len(FAULTS)} of {len(FAULTS)} questions left" in result.output
         assert not server.asked
-    assert "asks nobody" in ran(*of_run).output
+    assert "asks nobody" in command(*of_run).output
 
 
 def test_a_scoring_that_was_killed_goes_on(held: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good, out = tmp_path / "good", tmp_path / "out"
-    exported = ran("export", held / "run", "--format", "fdb1", "--out", tmp_path / "all")
-    assert exported.exit_code == 0, exported.output
+    done("export", held / "run", "--format", "fdb1", "--out", tmp_path / "all")
     (tmp_path / "all" / "good").rename(good)
     with monkeypatch.context() as killed:
         killed.setattr("fdbcore.suites.fdb_v1.scoring.rows_of", lambda *_: sys.exit(9))
-        assert ran("score", "--suite", "fdb-v1", good, "--out", out).exit_code == 9
+        assert command("score", "--suite", "fdb-v1", good, "--out", out).exit_code == 9
     made = {path: path.stat().st_mtime_ns for path in out.glob("recordings/good/*/meta.json")}
     assert len(made) == 4
-    done = ran("score", "--suite", "fdb-v1", good, "--out", out)
-    assert done.exit_code == 0, done.output
+    done("score", "--suite", "fdb-v1", good, "--out", out)
     assert {path: path.stat().st_mtime_ns for path in made} == made, "what was read is not read again"
     assert len(document(out)["items"]) == 4
 

@@ -11,8 +11,9 @@ import pytest
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI
 from fakes.rule_judge import RULES, RuleJudge
+from helpers.commands import command, done
 from helpers.planted_overlaps import PLANTS, planted_outputs, truth
-from helpers.recorded_users import document, figures, ran
+from helpers.recorded_users import document, figures
 
 from fdbcore.suites.fdb_v1 import judging
 
@@ -42,9 +43,8 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
 
 def scored(outputs: list[Path], out: Path, *options: object) -> tuple[dict[str, Any], str]:
     """The document, and the screen."""
-    done = ran("score", "--suite", "fdb-v1.5", *outputs, "--transcriber", "words", *options, "--out", out)
-    assert done.exit_code == 0, done.output
-    return document(out), " ".join(done.stdout.split())
+    result = done("score", "--suite", "fdb-v1.5", *outputs, "--transcriber", "words", *options, "--out", out)
+    return document(out), " ".join(result.stdout.split())
 
 
 def test_published_calls_planted_resumes_unknown_and_ours_resumes(
@@ -84,7 +84,9 @@ def test_wordings_and_judges_stand_beside_each_other_and_agree_as_far_as_they_do
 ) -> None:
     first, second = (judge.address_of(f"openai:gpt-5-{name}") for name in ("nano", "mini"))
     options = ("--judge", first, "--judge", second, "--rubrics", "both")
-    dry = " ".join(ran("score", "--suite", "fdb-v1.5", *outputs, *options, "--dry-run", "--out", out).output.split())
+    dry = " ".join(
+        command("score", "--suite", "fdb-v1.5", *outputs, *options, "--dry-run", "--out", out).output.split()
+    )
     n = len(PLANTS) * 4 * SAMPLES
     assert f"(4 questions a sample): {4 * n} of {4 * n} questions left" in dry
     assert f"(2 questions a sample): {2 * n} of {2 * n} questions left" in dry

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command, done
 from oracles import fdb_v1 as oracle
 
-from fdbcore.cli.main import main
 from fdbcore.results.comparing import differences, every_two
 from fdbcore.results.pooling import trimmed_mean
 from fdbcore.stats.bootstrap import bootstrap_columns
@@ -50,24 +49,6 @@ def sample(task: str, span: tuple[float, float]) -> UserSample:
 
 def pairs(found: list[list[float]]) -> list[tuple[float, float]]:
     return [(start, end) for start, end in found]
-
-
-def test_the_order_of_samples_changes_no_comparison() -> None:
-    draw = random.Random(4)
-    scored: list[tuple[HeardSample, dict[str, Sequence[float]]]] = [
-        (
-            HeardSample(Path(f"{system}-{name}"), system, 1, UserSample(name, name, "s", PAUSE, False, [(1, 2)], [{}])),
-            {measure.id: [draw.random()] for measure in MEASURES if measure.compared},
-        )
-        for system in ("a", "b")
-        for name in map(str, range(24))
-    ]
-    found = []
-    for _ in range(3):
-        items = items_of(V1, sorted(scored, key=lambda each: each[0].system))
-        found.append(differences(every_two(items.values()), MEASURES))
-        draw.shuffle(scored)
-    assert found[1:] == found[:1] * 2
 
 
 def test_every_pause_weighs_the_same_in_whatever_trial_it_is() -> None:
@@ -212,8 +193,7 @@ def test_halves_of_a_tenth_are_rounded_as_the_samples_are() -> None:
 @pytest.mark.skipif(not REAL.is_dir(), reason=f"needs the examples of Full-Duplex-Bench v1 in {REAL}")
 def test_the_released_samples_score_with_one_command(tmp_path: Path) -> None:
     arguments = ["score", "--suite", "fdb-v1", str(REAL), "--out", str(tmp_path / "out"), "--json"]
-    done = CliRunner().invoke(main, arguments)
-    assert done.exit_code == 0, done.output
+    done(*arguments)
     document = json.loads((tmp_path / "out" / "scores.json").read_text())
     by_task = {item["condition"]: item["figures"] for item in document["items"]}
     for task, folder, note in (
@@ -228,5 +208,4 @@ def test_the_released_samples_score_with_one_command(tmp_path: Path) -> None:
         if task == TURN_TAKING:
             latency = oracle.turn_latency(words, label["timestamp"][0])
             assert np.array(by_task[task]["compat_latency_s"]) == pytest.approx([latency], abs=0.001)
-    again = CliRunner().invoke(main, arguments)
-    assert json.loads(again.stdout)["items"] == document["items"]
+    assert json.loads(command(*arguments).stdout)["items"] == document["items"]

@@ -16,17 +16,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from click.testing import CliRunner
 from fakes.fake_chat import KEY
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI, Asked
 from fakes.pcm_server import PcmServer
 from fakes.rehearsed_server import rehearsed_over
 from fakes.smoke_chat import cascade, smoke_chat
+from helpers.commands import command
 from helpers.smoke import run, some
 from helpers.v3_items import row_of, value_of
 
-from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3.compat import PUBLISHED
 from fdbcore.suites.fdb_v3.rehearsed import FAULTS, FILLER, smoke_records
 
@@ -123,15 +122,11 @@ def held(folder: Path, systems: Mapping[str, str]) -> dict[str, Any]:
     """Let these systems, by their names, play the recordings, and score them with a judge."""
     named = [part for name, address in systems.items() for part in ("--system", f"{name}={address}")]
     how = ("--clock", "virtual", "--vad", "energy", "--no-score", "--quiet", "--out", f"{folder}/run")
-    CliRunner().invoke(
-        main, ["run", "--suite", "fdb-v3", "--data", f"{some(folder / 'some.json', RECORDS)}?quiet_s=2", *named, *how]
-    )
+    command("run", "--suite", "fdb-v3", "--data", f"{some(folder / 'some.json', RECORDS)}?quiet_s=2", *named, *how)
     with pytest.MonkeyPatch.context() as patch, FakeOpenAI(judged) as server:
         patch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
         judge = ("--judge", server.address_of("openai:gpt-5-nano"), "--transcriber", "told")
-        done = CliRunner().invoke(
-            main, ["score", "--suite", "fdb-v3", f"{folder}/run", *judge, "--json", "--out", f"{folder}/scores"]
-        )
+        done = command("score", "--suite", "fdb-v3", f"{folder}/run", *judge, "--json", "--out", f"{folder}/scores")
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

@@ -8,11 +8,9 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import printed
 from helpers.smoke import run, some
 from helpers.v3_items import row_of
-
-from fdbcore.cli.main import main
 
 WANTED = ("travel_01", "shop_08", "finance_09")
 
@@ -20,8 +18,7 @@ WANTED = ("travel_01", "shop_08", "finance_09")
 def test_a_system_that_says_nothing_in_any_call_is_scored_and_its_calls_say_why(tmp_path: Path) -> None:
     """Its tools were right, and its calls end as failed: silence is a result."""
     data = some(tmp_path / "some.json", WANTED)
-    done = run(data, tmp_path / "MUTE", {"mute": "rehearsed:?fault=silent"}, "--max-s", "10")
-    assert done.exit_code == 0
+    done = run(data, tmp_path / "MUTE", {"mute": "rehearsed:?fault=silent"}, "--max-s", "10", code=0)
     assert "3 failed: no speech found" in done.output
     scored = row_of(json.loads((tmp_path / "MUTE-scores" / "scores.json").read_text()), "mute")["measures"]
     assert [(scored[name]["value"], scored[name]["n"]) for name in ("passed", "answered")] == [(0.0, 3)] * 2
@@ -36,9 +33,7 @@ def test_what_is_left_out_is_named_on_the_scorecard_and_costs_the_exit_code(tmp_
     left, *bad = [record["id"] for record in content["record"]]
     content["record"][-1]["spans"] = [{"kind": "FILLER", "start_tick": 9, "end_tick": 3}]
     data.write_text(json.dumps(content))
-    done = run(data, tmp_path / "RUN", {"x": "rehearsed:"})
-    assert done.exit_code == 1
-    assert "2 items of the data left out" in done.stderr
+    assert "2 items of the data left out" in run(data, tmp_path / "RUN", {"x": "rehearsed:"}, code=1).stderr
     scores = json.loads((tmp_path / "RUN-scores" / "scores.json").read_text())
     assert [item["record"] for item in scores["items"]] == [left]
     assert [(card["recordings"], card["scenarios"], card["speakers"]) for card in scores["data"]] == [(1, 1, 1)]
@@ -98,9 +93,7 @@ def test_a_damaged_call_is_named_and_nobody_is_blamed(
     """What the system did is not known then: it is unscored, also if the system was silent."""
     copied = copytree(held, tmp_path / "RUN")
     damage(copied / f"travel_01-{system}" / name)
-    done = CliRunner().invoke(main, ["score", "--suite", "fdb-v3", str(copied), "--json", "--out", str(tmp_path / "S")])
-    assert done.exit_code == 1
-    scores = json.loads(done.stdout)
+    scores = printed("score", "--suite", "fdb-v3", copied, "--out", tmp_path / "S", code=1)
     (problem,) = scores["problems"]
     assert problem["where"] == str(copied / f"travel_01-{system}")
     assert problem["reason"].startswith(said)
@@ -116,8 +109,7 @@ def test_the_order_of_systems_and_the_sign_of_differences_do_not_hang_on_the_see
     made, first_held = [], set()
     for seed in ("1", "2", "3"):
         data = f"{some(tmp_path / f'{seed}.json', WANTED)}?quiet_s=1"
-        done = run(data, tmp_path / seed, systems, "--seed", seed)
-        assert done.exit_code == 0, done.output
+        run(data, tmp_path / seed, systems, "--seed", seed, code=0)
         made.append(json.loads((tmp_path / f"{seed}-scores" / "scores.json").read_text()))
         first_held.add(json.loads((tmp_path / seed / "run.json").read_text())["cases"][0]["system"])
     assert len(first_held) > 1, "the seeds differ in the order of calls"

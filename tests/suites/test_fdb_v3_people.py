@@ -8,21 +8,19 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command, done
 from helpers.smoke import some
 from helpers.v3_items import item
 from scipy.stats import spearmanr
 
-from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3.playing import played_by, side_a
 from fdbcore.suites.fdb_v3.rows import PEOPLE, rank_notes, ranks_of
 from fdbcore.suites.fdb_v3.scenarios import SMOKE
 
 
 def run(*args: str) -> str:
-    done = CliRunner().invoke(main, ["run", *args], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.output
+    result = done("run", *args)
+    return result.output
 
 
 def test_the_page_shows_what_to_ask_for() -> None:
@@ -56,8 +54,8 @@ def test_systems_meet_the_same_world_with_people_and_are_ranked(tmp_path: Path) 
               "--max-s", "20", "--no-score"]  # fmt: skip
     run(*common, "--out", str(tmp_path / "RECORDED"))
     run(*common, "--a", f"scripted:{tmp_path}/user.toml", "--out", str(tmp_path / "PEOPLE"))
-    command = ["score", "--suite", "fdb-v3", *(str(tmp_path / name) for name in ("RECORDED", "PEOPLE"))]
-    done = CliRunner().invoke(main, [*command, "--out", str(tmp_path / "S")], catch_exceptions=False)
+    runs = (tmp_path / "RECORDED", tmp_path / "PEOPLE")
+    result = command("score", "--suite", "fdb-v3", *runs, "--out", tmp_path / "S")
     document: dict[str, Any] = json.loads((tmp_path / "S" / "scores.json").read_text())
     found = {(row["condition"], row["system"]): row for row in document["rows"] if not row["subset"]}
     assert list(dict.fromkeys(condition for condition, _ in found)) == ["tools: instant", "people, tools: instant"]
@@ -65,7 +63,9 @@ def test_systems_meet_the_same_world_with_people_and_are_ranked(tmp_path: Path) 
         assert row["measures"]["passed"]["value"] == float(name == "right")
     (rank,) = (each for each in document["people"] if each["measure"] == "passed")
     assert (rank["systems"], rank["scenarios"], rank["rho"]) == (3, 1, pytest.approx(1))
-    assert "People and recordings (tools: instant) rank 3 systems on 1 scenarios alike" in " ".join(done.output.split())
+    assert "People and recordings (tools: instant) rank 3 systems on 1 scenarios alike" in " ".join(
+        result.output.split()
+    )
 
 
 def test_the_correlation_is_that_of_another_library() -> None:
@@ -88,7 +88,6 @@ def test_the_correlation_is_that_of_another_library() -> None:
 
 
 def test_a_suite_whose_users_nobody_else_can_play_says_so(tmp_path: Path) -> None:
-    command = ["run", "--suite", "staged", "--a", "echo", "--system", "echo", "--out", str(tmp_path / "X")]
-    done = CliRunner().invoke(main, command)
-    assert done.exit_code != 0
-    assert "expected one of --clips, --suite and --a" in done.output
+    result = command("run", "--suite", "staged", "--a", "echo", "--system", "echo", "--out", tmp_path / "X")
+    assert result.exit_code != 0
+    assert "expected one of --clips, --suite and --a" in result.output

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from fakes.pcm_server import PcmServer
 from fakes.rehearsed_server import rehearsed_over
+from helpers.commands import done
 
-from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.registry import endpoint
 from fdbcore.sources.clips import read_clip
@@ -57,15 +56,10 @@ def ran(system: str, names: Sequence[str], out: Path) -> dict[str, tuple[list[An
     listed = [{"path": str(FOLDER / f"{name}.flac"), "name": name} for name in names]
     clips = out.with_suffix(".jsonl")
     clips.write_text("".join(f"{json.dumps(each)}\n" for each in listed))
-    done = CliRunner().invoke(
-        main,
-        [
-            *("run", "--clips", f"{clips}?tail_s=9", "--system", system, "--tools", "fdb-v3:?latency=fast"),
-            *("--clock", "virtual", "--vad", "energy", "--max-s", "60", "--out", str(out), "--quiet"),
-        ],
-        catch_exceptions=False,
+    done(
+        *("run", "--clips", f"{clips}?tail_s=9", "--system", system, "--tools", "fdb-v3:?latency=fast"),
+        *("--clock", "virtual", "--vad", "energy", "--max-s", "60", "--out", str(out), "--quiet"),
     )
-    assert done.exit_code == 0, done.output
     found = {}
     for name in names:
         events = [json.loads(line) for line in (out / name / "events.jsonl").read_text().splitlines()]

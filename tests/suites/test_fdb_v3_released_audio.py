@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from helpers.commands import command
 from helpers.released_folder import SPEAKERS, result
 
-from fdbcore.cli.main import main
 from fdbcore.sources.clips import read_clip
 from fdbcore.suites.fdb_v3.scenarios import SMOKE
 
@@ -55,18 +55,15 @@ def released(folder: Path, **changes: Any) -> Path:
     return folder / "data"
 
 
-def score(data: Path, out: Path) -> Result:
-    return CliRunner().invoke(
-        main, ["score", "--suite", "fdb-v3", str(data), "--out", str(out)], catch_exceptions=False
-    )
+def score(data: Path, out: Path, code: int | None = None) -> Result:
+    return command("score", "--suite", "fdb-v3", data, "--out", out, code=code)
 
 
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("released")
     data = released(folder)
-    done = score(data, folder / "S")
-    assert done.exit_code == 0, done.output
+    score(data, folder / "S", code=0)
     return data, folder / "S"
 
 
@@ -76,8 +73,7 @@ def items(out: Path) -> dict[tuple[str, str], dict[str, Any]]:
 
 def test_nobody_tells_the_words_of_a_released_user_and_that_is_no_problem(tmp_path: Path) -> None:
     data = released(tmp_path, input_asr_chunks=[])
-    options = ["--transcriber", "told", "--out", f"{tmp_path}/S"]
-    done = CliRunner().invoke(main, ["score", "--suite", "fdb-v3", str(data), *options])
+    done = command("score", "--suite", "fdb-v3", data, "--transcriber", "told", "--out", f"{tmp_path}/S")
     found = json.loads((tmp_path / "S" / "scores.json").read_text())
     assert (done.exit_code, found["problems"]) == (0, [])
     assert {
@@ -87,8 +83,7 @@ def test_nobody_tells_the_words_of_a_released_user_and_that_is_no_problem(tmp_pa
 
 def test_a_released_system_whose_words_nobody_tells_is_named(tmp_path: Path) -> None:
     data = released(tmp_path, asr_chunks=[], transcript="")
-    options = ["--transcriber", "told", "--out", f"{tmp_path}/S"]
-    done = CliRunner().invoke(main, ["score", "--suite", "fdb-v3", str(data), *options])
+    done = command("score", "--suite", "fdb-v3", data, "--transcriber", "told", "--out", f"{tmp_path}/S")
     found = json.loads((tmp_path / "S" / "scores.json").read_text())
     assert (done.exit_code, found["problems"]) == (0, [])
     (told,) = [line for line in found["warnings"] if "no words of B" in line]

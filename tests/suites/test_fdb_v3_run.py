@@ -15,14 +15,13 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command, done, printed
 from helpers.smoke import run, run_words, some
 from helpers.v3_items import row_of
 from jsonschema import Draft202012Validator
 from oracles import fdb_v3 as oracle
 
 import fdbcore as library
-from fdbcore.cli.main import main
 from fdbcore.registry import INSTRUCTED
 from fdbcore.runs.plan import PlannedSystem, prompted
 from fdbcore.runtime.address import query_of
@@ -54,8 +53,8 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A run of three systems, and what was printed."""
     folder = tmp_path_factory.mktemp("held")
     data = some(folder / "fdb3.json", WANTED)
-    done = run(f"{data}?latency=slow&quiet_s=3&most_s=16", folder / "RUN", SYSTEMS, "--transcriber", "told")
-    return folder / "RUN", done.output
+    result = run(f"{data}?latency=slow&quiet_s=3&most_s=16", folder / "RUN", SYSTEMS, "--transcriber", "told")
+    return folder / "RUN", result.output
 
 
 @pytest.fixture(scope="module")
@@ -171,8 +170,7 @@ def test_the_calls_of_a_release_last_as_long_as_its_files(tmp_path: Path) -> Non
     data = some(tmp_path / "fdb3.json", WANTED[:1])
     (record,) = json.loads(data.read_text())["record"]
     settings = "ends=file&tail_s=1.5&latency=as-released&faults=error@1"
-    done = run(f"{data}?{settings}", tmp_path / "RUN", {"right": "rehearsed:"})
-    assert done.exit_code == 0, done.output
+    run(f"{data}?{settings}", tmp_path / "RUN", {"right": "rehearsed:"}, code=0)
     call = tmp_path / "RUN" / WANTED[0]
     assert meta(call)["n_ticks"] == pytest.approx(record["audio"]["length_s"] * 100 + 150, abs=1)
     assert "ends" not in meta(call)["settings"]
@@ -190,8 +188,7 @@ def test_a_system_that_hangs_up_does_not_cut_the_users_file(tmp_path: Path) -> N
     line = '[[line]]\nsay = "Yes."\nat_s = 0.2\n'
     (tmp_path / "hasty.toml").write_text(f'tail_s = 0.1\nvoice = "espeak-ng:en-us"\n\n{line}')
     systems = {"hasty": f"scripted:{tmp_path / 'hasty.toml'}"}
-    done = run(f"{data}?ends=file&tail_s=1.5", tmp_path / "RUN", systems)
-    assert done.exit_code == 0, done.output
+    run(f"{data}?ends=file&tail_s=1.5", tmp_path / "RUN", systems, code=0)
     call = tmp_path / "RUN" / WANTED[0]
     assert meta(call)["n_ticks"] == pytest.approx(record["audio"]["length_s"] * 100 + 150, abs=1)
     assert meta(call)["outcome"]["kind"] == "done"
@@ -199,10 +196,7 @@ def test_a_system_that_hangs_up_does_not_cut_the_users_file(tmp_path: Path) -> N
 
 
 def test_without_words_what_needs_them_is_unscored(held: tuple[Path, str], tmp_path: Path) -> None:
-    scored = CliRunner().invoke(
-        main, ["score", "--suite", "fdb-v3", str(held[0]), "--out", str(tmp_path / "S")], env={"COLUMNS": "150"}
-    )
-    assert scored.exit_code == 0, scored.output
+    done("score", "--suite", "fdb-v3", held[0], "--out", tmp_path / "S")
     document = json.loads((tmp_path / "S" / "scores.json").read_text())
     right, silent = (row_of(document, name)["measures"] for name in ("right", "silent"))
     assert "compat_turn_take" not in right
@@ -218,17 +212,15 @@ def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
     deadline = time.monotonic() + 60
-    while not (done := [path for path in out.glob("*/meta.json") if "outcome" in path.read_text()]):
+    while not (result := [path for path in out.glob("*/meta.json") if "outcome" in path.read_text()]):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait()
-    first = {path: json.loads(path.read_text())["created"] for path in done}
-    went_on = run(data, out, {"right": "rehearsed:"})
-    assert went_on.exit_code == 0, went_on.output
-    assert {path: json.loads(path.read_text())["created"] for path in done} == first
-    whole = run(data, tmp_path / "WHOLE", {"right": "rehearsed:"})
-    assert whole.exit_code == 0
+    first = {path: json.loads(path.read_text())["created"] for path in result}
+    run(data, out, {"right": "rehearsed:"}, code=0)
+    assert {path: json.loads(path.read_text())["created"] for path in result} == first
+    run(data, tmp_path / "WHOLE", {"right": "rehearsed:"}, code=0)
     kinds = [json.loads((tmp_path / f"{name}-scores" / "scores.json").read_text()) for name in ("RUN", "WHOLE")]
     for each in kinds:
         for item in each["items"]:
@@ -269,8 +261,7 @@ BEYOND = {"start_tick": 99_990, "end_tick": 99_999}
 )
 def test_an_impossible_label_is_a_fault_and_is_not_played(tmp_path: Path, fault: Mapping[str, Any], said: str) -> None:
     path = with_fault(tmp_path, fault)
-    checked = CliRunner().invoke(main, ["scenarios", "validate", str(path)])
-    assert checked.exit_code == 1
+    checked = command("scenarios", "validate", path, code=1)
     (line,) = checked.stderr.splitlines()
     assert said in line
     side = side_a(str(path))
@@ -281,22 +272,22 @@ def test_an_impossible_label_is_a_fault_and_is_not_played(tmp_path: Path, fault:
 
 def test_a_run_names_what_it_leaves_out(tmp_path: Path) -> None:
     path = with_fault(tmp_path, {"id": "../../evil"})
-    done = run(f"{path}?quiet_s=1", tmp_path / "RUN", {"right": "rehearsed:"}, "--no-score")
-    assert re.search(r"\.\./\.\./evil: left out:.*got '\.\./\.\./evil'", done.stderr)  # a long path may cut its middle
+    result = run(f"{path}?quiet_s=1", tmp_path / "RUN", {"right": "rehearsed:"}, "--no-score")
+    assert re.search(
+        r"\.\./\.\./evil: left out:.*got '\.\./\.\./evil'", result.stderr
+    )  # a long path may cut its middle
     assert not list(tmp_path.glob("**/*evil*"))
     content = json.loads(path.read_text())
     content["record"] = content["record"][:1]
     path.write_text(json.dumps(content))
-    done = run(str(path), tmp_path / "NONE", {"right": "rehearsed:"})
-    assert done.exit_code == 2
-    assert "expected recordings, got none that can be used: " in done.stderr.splitlines()[-1]
+    result = run(str(path), tmp_path / "NONE", {"right": "rehearsed:"}, code=2)
+    assert "expected recordings, got none that can be used: " in result.stderr.splitlines()[-1]
 
 
 def test_each_line_is_a_condition_of_its_own(tmp_path: Path) -> None:
     data = f"{some(tmp_path / 'fdb3.json', WANTED[:1])}?quiet_s=1"
     lines = ("--line", "clean", "--line", "noise:20", "--line", "telephone")
-    done = run(data, tmp_path / "RUN", {"right": "rehearsed:"}, *lines)
-    assert done.exit_code == 0, done.output
+    run(data, tmp_path / "RUN", {"right": "rehearsed:"}, *lines, code=0)
     made = json.loads((tmp_path / "RUN-scores" / "scores.json").read_text())
     conditions = ["tools: instant", "tools: instant, line noise:20", "tools: instant, line telephone"]
     whole = [row for row in made["rows"] if not row["subset"]]
@@ -315,10 +306,8 @@ def test_systems_of_one_name_that_differ_are_warned_of(tmp_path: Path) -> None:
 
     def warnings(*runs: str) -> list[str]:
         paths = [str(tmp_path / name) for name in runs]
-        done = CliRunner().invoke(
-            main, ["score", "--suite", "fdb-v3", *paths, "--json", "--out", str(tmp_path / "-".join(runs))]
-        )
-        found: list[str] = json.loads(done.stdout)["warnings"]
+        out = tmp_path / "-".join(runs)
+        found: list[str] = printed("score", "--suite", "fdb-v3", *paths, "--out", out, code=None)["warnings"]
         return found
 
     assert warnings("ONE", "AGAIN") == []
@@ -339,9 +328,9 @@ def test_systems_of_one_name_that_differ_are_warned_of(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_settings_are_one_line(tmp_path: Path, data: str, said: str) -> None:
-    done = run(data, tmp_path / "RUN", {"right": "rehearsed:"})
-    assert done.exit_code != 0
-    assert said in done.stderr.splitlines()[-1]
+    result = run(data, tmp_path / "RUN", {"right": "rehearsed:"})
+    assert result.exit_code != 0
+    assert said in result.stderr.splitlines()[-1]
     assert not (tmp_path / "RUN").exists()
 
 
@@ -352,10 +341,10 @@ def test_a_folder_that_is_missing_is_told_as_missing(tmp_path: Path) -> None:
         (["scenarios", "import", gone, "--out", f"{gone}.json"], "input.opus, got no such folder"),
         (["replay", gone], "expected an audio file or a folder, got no such file or folder"),
     ):
-        done = CliRunner().invoke(main, words)
-        assert done.exit_code != 0
-        assert f"{gone}: expected " in done.output
-        assert said in done.output
+        result = command(*words)
+        assert result.exit_code != 0
+        assert f"{gone}: expected " in result.output
+        assert said in result.output
 
 
 def test_systems_with_instructions_get_ours_unless_they_have_their_own(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from fakes.pcm_server import PcmServer
 from fakes.run_parties import NOISE
 from fakes.tool_caller import Message, ToolCaller, calls
+from helpers.commands import command
 
 from fdbcore.audio.wav import wav_bytes
-from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import world
@@ -214,18 +214,9 @@ def run(folder: Path, tools: str) -> Result:
     at_frame = {11: [calls("c1", "search_products", query="tent")], 16: [calls("c3", "track_order", order_id="1")]}
     system = ToolCaller(at_frame, {"c1": buy})
     with PcmServer(system) as server:
-        given = (
-            "--clips",
-            f"{folder}/user.wav",
-            "--system",
-            f"buyer={server.address}",
-            "--clock",
-            "virtual",
-            "--seed",
-            "7",
-        )
-        more = ("--tools", tools, "--max-s", "3", "--vad", "energy", "--out", str(folder / "RUN"))
-        return CliRunner().invoke(main, ["run", *given, *more], catch_exceptions=False)
+        given = ("--clips", f"{folder}/user.wav", "--system", f"buyer={server.address}", "--tools", tools)
+        settings = ("--clock", "virtual", "--seed", "7", "--max-s", "3", "--vad", "energy")
+        return command("run", *given, *settings, "--out", folder / "RUN")
 
 
 def test_a_run_keeps_what_the_calls_have_changed(tmp_path: Path) -> None:

@@ -15,13 +15,12 @@ from statistics import fmean, pvariance
 from typing import Any, Final
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command
 from oracles import agreement
 from scipy.stats import pearsonr, spearmanr
 from suites.test_staged_rating import call, judged  # noqa: F401 - a fixture
 from test_docs import ROOT, blocks, commands
 
-from fdbcore.cli.main import main
 from fdbcore.suites.fdb_v3.tag_agreement import CLASSES
 
 PAGE: Final = ROOT / "docs" / "ratings.md"
@@ -113,14 +112,14 @@ def followed(call: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("COLUMNS", "200")
-        for command in (each for block in blocks(PAGE) if block.language == "sh" for each in commands(block)):
-            words = command.split("#")[0].split()
+        for arguments in (each for block in blocks(PAGE) if block.language == "sh" for each in commands(block)):
+            words = arguments.split("#")[0].split()
             if words[0] == "python":
                 subprocess.run([sys.executable, *words[1:]], check=True)
                 plant(folder)
                 continue
-            done = CliRunner().invoke(main, words[1:], catch_exceptions=False)
-            assert done.exit_code == 0, f"{command}\n{done.output}"
+            done = command(*words[1:])
+            assert done.exit_code == 0, f"{arguments}\n{done.output}"
             told[" ".join(words)] = done.stdout
             (folder / f"told-{len(told)}.txt").write_text(done.stdout)
             if words[1] == "rate":

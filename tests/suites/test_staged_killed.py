@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -18,14 +17,9 @@ import pytest
 from fakes.fake_chat import KEY, FakeChat
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import Asked
-from helpers.staged_runs import beeping_run
+from helpers.staged_runs import NEEDS_VOICE, beeping_run, judge_at, marks
 
-from fdbcore.models.packaged import packaged, why_not
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"),
-]
+pytestmark = [pytest.mark.slow, NEEDS_VOICE]
 
 OUT = "SCORES"
 
@@ -62,15 +56,12 @@ class Scoring:
 
     def _marks(self, asked: Asked) -> str:
         self._count("judge")
-        given = {"turn_taking": 3, "instruction_following": 4, "turn_taking_reason": "“mug”"}
-        given["instruction_following_reason"] = "“dollars”"
-        events = json.loads(asked.user)["events"]
-        return json.dumps({"events": [{"event": each["event"], **given} for each in events]})
+        return marks(asked)
 
     def run(self, until: Callable[[], bool] = lambda: False) -> int:
         """The exit code. until: as soon as this is so, it is killed."""
         hears = f"openai:whisper-1?{self.hears.settings}"
-        judge = f"openai:m?base_url={self.judges.base_url}&key_variable=JUDGE_KEY"
+        judge = judge_at(self.judges, "m")
         command = ["score", "--suite", "staged", "RUN", "--transcriber", hears, "--judge", judge, "--out", OUT]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "fdbcore.cli", *command, "--jobs", "1", "--repeats", "2"],

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,22 +12,18 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from fakes import staff
-from fakes.fake_chat import KEY, FakeChat
-from helpers.commands import command
+from helpers.commands import printed
 from helpers.score_rows import rows, value
+from helpers.staged_runs import NEEDS_VOICE, hold_staff, staff_at_work
 from scipy.io import wavfile
 
 from benchmarks.voices.clips import Phrase, phrases_of
 from benchmarks.voices.packages import TUNING, fetched
 from benchmarks.voices.speech import RATE_HZ
-from fdbcore.models.packaged import packaged, why_not
 from fdbcore.suites.staged.rows import SCALES
 from fdbcore.types import TICKS_PER_S
 
-pytestmark = pytest.mark.skipif(
-    why_not(packaged("hibari")) is not None, reason="needs a voice: fdbcore models get hibari"
-)
-HEARS = "--examiner-transcriber"
+pytestmark = NEEDS_VOICE
 PAUSES_S = (0.3, 0.79, 1.2)
 FAULTS = (
     "late", "quick", "never-answers", "answers-once", "fades", "vague", "keeps-the-old-value", "talks-over",
@@ -75,36 +69,19 @@ def test_planted_systems(pacing: str, voice: Path, tmp_path: Path) -> None:
 
 def held_and_scored(folder: Path, pacing: str, voice: Path) -> dict[str, Any]:
     """The rows of a run by system, and the examiner's own: of right systems with and without ears, of faulty ones."""
-    plugin = staff.install(folder / "plugin")
-    heard = partial(staff.transcript, voice=str(voice))
-    with pytest.MonkeyPatch.context() as patch, FakeChat(heard=heard) as hearing:
-        patch.setenv("OPENAI_API_KEY", KEY)
-        patch.setenv("PYTHONPATH", f"{plugin}:{Path(staff.__file__).parents[1]}")
-        patch.setattr(sys, "path", [*sys.path, str(plugin)])
-        hears = f"openai:whisper-1?{hearing.settings}"
-        right = {f"right-{pause_s}": f"pause_s={pause_s}" for pause_s in PAUSES_S}
+    with staff_at_work(folder, partial(staff.transcript, voice=str(voice))) as hears:
+        right = {f"right-{pause_s}": f"pause_s={pause_s}&voice={voice}" for pause_s in PAUSES_S}
         # who is late is asked again by the fast examiner, before it has answered
         planted = [fault for fault in FAULTS if (fault, pacing) != ("late", "fast")]
-        wrong = {fault: f"fault={fault}&pause_s=0.9" for fault in planted}
-        held(folder / "deaf", pacing, {**right, **wrong}, voice)
-        heard_too = {**right, "never-yields": "fault=never-yields&pause_s=0.9"}
-        held(folder / "ears", pacing, {f"{name}-heard": how for name, how in heard_too.items()}, voice, HEARS, hears)
-        runs = [str(folder / "deaf"), str(folder / "ears")]
-        done = command("score", "--suite", "staged", *runs, "--transcriber", hears, "--json", "--out", folder / "s")
-    assert done.exit_code == 0, done.output
-    document = json.loads(done.stdout)
+        wrong = {fault: f"fault={fault}&pause_s=0.9&voice={voice}" for fault in planted}
+        heard_too = {f"{name}-heard": how for name, how in (right | wrong).items() if name in ("never-yields", *right)}
+        runs = [
+            hold_staff(folder / "deaf", pacing, right | wrong),
+            hold_staff(folder / "ears", pacing, heard_too, "--examiner-transcriber", hears),
+        ]
+        document = printed("score", "--suite", "staged", *runs, "--transcriber", hears, "--out", folder / "s")
     found = {row["system"]: {scale.id: value(row, scale.id) for scale in SCALES} for row in rows(document)}
     return {"pacing": pacing, "rows": found, "items": document["items"], "examiners": document["examiners"]}
-
-
-def held(out: Path, pacing: str, systems: dict[str, str], voice: Path, *more: str) -> None:
-    arguments: Sequence[str] = [
-        *("run", "--suite", "staged", "--pacing", pacing, "--clock", "virtual", "--no-score", "--quiet", *more),
-        *("--out", str(out), "--scenario", staff.CORRECTION),
-        *(part for name, how in systems.items() for part in ("--system", f"{name}=staff:?{how}&voice={voice}")),
-    ]
-    done = command(*arguments)
-    assert not [line for line in done.output.splitlines() if "never-answers" not in line], done.output
 
 
 def met(scored: dict[str, Any], system: str) -> float:
