@@ -29,7 +29,11 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 FUNCTION: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 FILES: Final = {".".join(file.relative_to(ROOT).with_suffix("").parts): file for file in ROOT.glob("fdbcore/**/*.py")}
 CLI: Final = {f"fdbcore.cli.{file.stem}": file for file in ROOT.glob("cli/*.py")}
-TREES: Final = {module: ast.parse(file.read_text(encoding="utf-8")) for module, file in (FILES | CLI).items()}
+STUBS: Final = ("", "i")  # a package's own code, and the stub that lists what it gives to others
+TREES: Final = {
+    module: ast.parse("".join(path.read_text("utf-8") for end in STUBS if (path := Path(f"{file}{end}")).is_file()))
+    for module, file in (FILES | CLI).items()
+}
 
 
 class Code(NamedTuple):

@@ -38,6 +38,7 @@ from fdbcore.suites.staged.rows import (
     rule_of,
 )
 from fdbcore.suites.staged.scenarios import MARKS, data_of
+from fdbcore.suites.staged.users import left_out_of
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Figure, Interval, ScoreRow
 
@@ -239,12 +240,14 @@ def document(
     judging: StagedJudging | None = None,
     with_published: bool = False,
     warnings: Sequence[str] = (),
+    runs: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """Everything that can be computed from these dialogues, a `StagedDocument` as JSON values.
 
     hears, marks: the recogniser, the judge. lost: the calls that are not scored, which are counted beside each mean.
     rule: what a dialogue needs to pass, see `rows.rule_of`. variants: what others hear and judge. judging: how judges
-    were asked, and what that took. with_published: also what Full-Duplex-Bench v2 published.
+    were asked, and what that took. with_published: also what Full-Duplex-Bench v2 published. runs: in which scenarios
+    were perhaps left out.
     """
     rule = rule_of(RULE) if rule is None else rule
     groups, families = groups_of(cases, lost), list(dict.fromkeys(case.family for case in cases))
@@ -268,8 +271,11 @@ def document(
         examiners=list(examiners_of(cases, lost)),
         variance=list(variance_of(cases)),
         items=[case.item for case in cases],
+        warnings=[
+            *warnings,
+            *(f"left out of {run}: {id_}: {reason}" for run in runs for id_, reason in left_out_of(run).items()),
+        ],
         problems=problem_entries(problems),
-        warnings=list(warnings),
     )
     found: dict[str, Any] = to_builtins(made)
     return found

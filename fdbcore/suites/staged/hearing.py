@@ -19,7 +19,7 @@ from fdbcore.recording import Transcript, converted
 from fdbcore.sources import WordSource, word_source_of
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.goals import MET, NOT_HEARD, UNMET, GoalResult, heard_wordings
-from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Problem, Side, other_side
+from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Problem, Side
 from fdbcore.types.examiner_events import SAID, SAYS
 from fdbcore.types.words import as_text
 
@@ -207,7 +207,7 @@ def _said(recording: Reading, heard: Transcript, until_tick: int) -> list[dict[s
 
 def _stretches(recording: Reading, side: Side) -> Spans:
     """The IPUs of a side, (n, 2) in ticks, joined over pauses in which neither the other speaks nor A begins anew."""
-    other = recording.dialogue.speaking[other_side(side)]
+    (other,) = (speaking for each, speaking in recording.dialogue.speaking.items() if each != side)
     begun = [each["tick"] for each in recording.events if each["kind"] == SAYS]
     found: list[list[int]] = []
     for start, end in recording.dialogue.ipus[side].tolist():

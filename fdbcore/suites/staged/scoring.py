@@ -31,7 +31,7 @@ from fdbcore.suites.staged.hearing import (
 from fdbcore.suites.staged.judging import DialogueMarks, OtherSetup, Setup, mark_all, requests_of, setups_of
 from fdbcore.suites.staged.replies import JUDGE, is_of_replies, replied
 from fdbcore.suites.staged.rows import JUDGED, RULE, rule_of
-from fdbcore.suites.staged.users import families_of, left_out_of
+from fdbcore.suites.staged.users import families_of
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse
@@ -45,10 +45,11 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     if not runs:
         raise InputError("expected one RUN or more, got none: fdbcore run --suite staged --system ADDRESS makes one")
     scoring = Scoring.of(options)
-    replies = [replied(run) for run in runs if is_of_replies(run)]
-    if replies and (scoring.sources or scoring.judging.judges):
+    recorded = [run for run in runs if not is_of_replies(run)]
+    if len(recorded) < len(runs) and (scoring.sources or scoring.judging.judges):
         raise SettingsError("--transcriber, --judge: expected runs, got replies of a judge, without audio")
-    cases, lost, copies = dialogues_of([run for run in runs if not is_of_replies(run)], show)
+    cases, lost, copies = dialogues_of(recorded, show)
+    replies = [replied(run) for run in runs if run not in recorded]
     problems = [*(each.problem for each in lost), *copies]
     for each in replies:
         cases += each.cases
@@ -60,11 +61,9 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     variants, judging, told = scoring.apply(cases, problems, unheard, jobs, show)
     hears = next(iter(options["transcriber"]), None)
     marks = next((each.name for each in scoring.judging.judges), JUDGE if replies else None)
-    warnings = [*unheard_warnings(cases, list(scoring.sources.values())), *unheard]
-    warnings += [f"left out of {run}: {id_}: {reason}" for run in runs for id_, reason in left_out_of(run).items()]
-    warnings += [line for each in replies for line in each.warnings]
+    warnings = [*unheard, *(line for each in replies for line in each.warnings)]
     found = document(
-        cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"], warnings
+        cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"], warnings, runs
     )
     files = replies[0].files if len(replies) == 1 else {}  # of several folders, which one would it be?
     return Scored(found, files, told)
@@ -121,6 +120,7 @@ class Scoring:
             if (goals := by_words.get(main.transcriber, {}).get(case.path)) is not None:
                 case.goals = goals
                 case.values.update(goal_values(goals))
+        unheard[:0] = unheard_warnings(cases, list(self.sources.values()))
         marked, judging, told = self._judged(cases, heard, setups, problems, jobs, show)
         variants = []
         for setup in others:
