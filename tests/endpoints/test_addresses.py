@@ -75,7 +75,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
         ("elevenlabs:", "expected elevenlabs:NAME, got no name"),
         ("elevenlabs:agent_1?key_variable=NO_SUCH_KEY", "expected a key in NO_SUCH_KEY"),
         ("json-ws:", "json-ws: expected json-ws:FILE.toml, got no file"),
-        ("json-ws:none.toml", "none.toml: expected a table as TOML, found none"),
+        ("json-ws:none.toml", "none.toml: cannot be read: No such file or directory"),
         ("livekit:lobby", "expected livekit://HOST[:PORT]/ROOM"),
         ("livekit://127.0.0.1", "expected livekit://HOST[:PORT]/ROOM"),
         ("livekit://example.com/lobby", "expected livekits:// for a token beyond this machine"),

@@ -142,8 +142,8 @@ def test_options_of_a_benchmark_are_checked_and_keep_their_earlier_names() -> No
 
 def test_every_field_that_is_asked_for_is_an_option_and_the_other_way_round() -> None:
     for request, options, others in (
-        (RunRequest, RUN_OPTIONS, {"suite_options", "watch"}),
-        (ScoreRequest, SCORE_OPTIONS, {"runs", "options", "watch"}),
+        (RunRequest, RUN_OPTIONS, {"suite_options", "watch", "typed"}),
+        (ScoreRequest, SCORE_OPTIONS, {"runs", "options", "watch", "typed"}),
     ):
         assert set(request.__struct_fields__) == options.keys() | others
 

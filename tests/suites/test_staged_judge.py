@@ -389,7 +389,7 @@ def test_a_judge_keeps_a_limit_by_a_price_that_the_user_states(
     (tmp_path / "mine.toml").write_text(
         f'model = [{{vendor = "openai", name = "mine", kind = "chat", price = {price}}}]'
     )
-    options = {"judge": ["openai:mine"], "repeats": 1, "max_cost": "3.5"}
+    options = {"judge": ["openai:mine"], "repeats": 1, "max_cost": 3.5}
     with pytest.raises(SettingsError, match="--max-cost: expected judges with a known price, but mine is unpriced"):
         JudgeOptions.of(options)
     monkeypatch.setattr(Vendor, "owns", lambda self, url: True)

@@ -182,7 +182,7 @@ class TestUsers:
     def test_a_run_that_is_refused_leaves_nothing(self, tmp_path: Path) -> None:
         plan = ("--suite", "staged", "--scenario", "daily.ordering.01", "--system", "echo")
         arguments = ("run", *plan, "--limit", "x=1")
-        assert "--limit x=1: expected" in refused(*arguments, "--out", tmp_path / "run")
+        assert "--limit: expected the name of a system, echo, got x" in refused(*arguments, "--out", tmp_path / "run")
         assert list(tmp_path.iterdir()) == []
         kept = tmp_path / "run-users" / "kept"
         kept.mkdir(parents=True)
@@ -443,7 +443,7 @@ class TestScores:
         assert "Judging these dialogues took 6 requests so far" in " ".join(shown.stdout.split())
         assert "fdbcore score: questions to judges: 0 asked now, 6 answered before" in shown.stderr.splitlines()
         wrong = command("score", "--suite", "staged", held, "--rubrics", "third")
-        assert "--rubrics: expected one of both, 1, 2, got 'third'" in wrong.stderr
+        assert "Invalid value for '--rubrics': 'third' is not one of '1', '2', 'both'" in wrong.stderr
         for option in (("--rubrics", "both"), ("--repeats", "3"), ("--max-cost", "1")):
             alone = command("score", "--suite", "staged", held, *option)
             assert (alone.exit_code, alone.stdout) == (2, "")
