@@ -26,7 +26,7 @@ endef
 # Hundreds of processes start here: none compiles what another has.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo schema smoke test quick outside nemo reference aarch64 docs check wheel changelog release bench soak fuzz clean
+.PHONY: demo schema smoke test test-all quick outside nemo reference aarch64 docs check wheel changelog release bench soak fuzz clean
 
 demo: .venv/base      ## replay a shipped call, hold a live one over WebRTC; each ends with its HTML report
 	$(BIN)/python -m benchmarks.demo
@@ -38,11 +38,16 @@ schema: .venv/dev     ## write the JSON schemas of documents anew, from their ty
 smoke: .venv/dev      ## a few telling tests of each room, in a minute: those that tests/smoke.txt names
 	$(BIN)/pytest -n $$(nproc) -q @tests/smoke.txt
 
-# Twice as many processes as processors, as half of their time is waiting. What measures real time comes after: it waits
-# for three quarters of its time, so a file for each processor keeps time as well as one alone. What failed while the host
-# took some of the processors' time is run once more: a fault of ours fails twice.
-test: .venv/dev       ## run the tests
-	@$(BIN)/pytest -n $$((2 * $$(nproc))) --dist worksteal --durations 15 -m 'not live'; shared=$$?; \
+# Twice as many processes as processors, as half of their time is waiting.
+SHARED := $(BIN)/pytest -n $$((2 * $$(nproc))) --dist worksteal --durations 15
+test: .venv/dev       ## the tests that a person waits for: some minutes; make test-all runs the slow and live ones, too
+	$(SHARED) -m 'not slow and not live'
+
+# What measures real time comes last: it waits for three quarters of its time, so a file for each processor keeps time as
+# well as one alone. What failed while the host took some of the processors' time is run once more: a fault of ours fails
+# twice.
+test-all: .venv/dev   ## all tests but those of other environments
+	@$(SHARED) -m 'not live'; shared=$$?; \
 	$(BIN)/pytest -n $$(nproc) --dist loadfile --no-loadscope-reorder --durations 15 --reruns 1 --only-rerun HostTookTime \
 	  -m live $(LIVE) && exit $$shared
 

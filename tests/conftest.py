@@ -29,6 +29,9 @@ FLAGS = {
 }
 """Marks of tests that run by a flag of the same name alone: any `-m` that is typed would replace a default one."""
 
+SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text(encoding="utf-8").split())
+"""Tests that took a processor for four seconds or more beside others: `make test` leaves them to `make test-all`."""
+
 # In the background of a shell Ctrl-C is ignored, also by what is started there; a handler of our own is not inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -46,7 +49,7 @@ PAGES = "test_docs.py"
 
 
 class HostTookTime(Exception):
-    """A test of real time failed while the host took some of the processors' time: `make test` runs it once more."""
+    """A test of real time failed while the host took some of the processors' time: `make test-all` runs it once more."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -62,11 +65,15 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("fuzz" if config.getoption("--fuzz") else "test")
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without a flag, tests that need none; with flags, those that need no other. The commands of the pages come first:
     they take longest, and would be what all wait for at the end.
     """
     given = {mark for mark in FLAGS if config.getoption(f"--{mark}")}
+    for item in items:
+        if item.nodeid.partition("[")[0] in SLOW:
+            item.add_marker("slow")
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:

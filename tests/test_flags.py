@@ -15,14 +15,12 @@ import pytest
 
 def test_plain(): pass
 
-@pytest.mark.slow
 def test_slow(): pass
 
 @pytest.mark.fuzz
 def test_fuzz(): pass
 
 @pytest.mark.outside
-@pytest.mark.slow
 def test_outside(): pass
 
 @pytest.mark.parametrize("model", ["none", pytest.param("real", marks=pytest.mark.nemo)])

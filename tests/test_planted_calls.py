@@ -12,7 +12,6 @@ from benchmarks.planted_calls import TURNS, make
 from fdbcore.cli.main import main
 
 
-@pytest.mark.slow
 def test_the_tables_of_a_run_hold_what_was_planted(tmp_path: Path) -> None:
     cut_off = make(tmp_path / "calls", 10, premature=0.3, seed=1)
     assert 0 < sum(cut_off) < 10 * TURNS

@@ -35,7 +35,6 @@ def made(checkout: Path, folder: Path) -> set[str]:
     return {name for name in names if not name.startswith("fdbcore.egg-info/")} - WRITTEN
 
 
-@pytest.mark.slow
 def test_the_sdist_has_the_repository_and_nothing_that_was_made_in_it(tmp_path: Path) -> None:
     expected = of_the_repository()
     checkout = tmp_path / "checkout"

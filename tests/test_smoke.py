@@ -1,4 +1,4 @@
-"""The list of `make smoke`: each room has tests in it, and each that it names is there."""
+"""The lists of `make smoke` and of slow tests: each test that they name is there, and `make smoke` has each room."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-NAMED = (ROOT / "tests" / "smoke.txt").read_text(encoding="utf-8").split()
+NAMED, SLOW = ((ROOT / "tests" / name).read_text(encoding="utf-8").split() for name in ("smoke.txt", "slow.txt"))
 ROOMS = {path.parent.relative_to(ROOT / "tests").parts[0] for path in ROOT.glob("tests/*/**/test_*.py")} - {"fuzz"}
 """Folders of tests; those of tests/fuzz take minutes."""
 
@@ -27,3 +27,9 @@ def test_what_it_names_is_there(name: str) -> None:
     found = re.search(rf"((?:^@.*\n)*)^def {function or 'test_'}", text, re.MULTILINE)
     assert found, name
     assert not re.search(r"mark\.(live|slow|fuzz|outside|nemo)", found[1]), name
+    assert name not in SLOW
+
+
+def test_slow_tests_are_there() -> None:
+    for path, *_, function in (name.split("::") for name in SLOW):
+        assert f"def {function}(" in (ROOT / path).read_text(encoding="utf-8"), function

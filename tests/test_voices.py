@@ -273,7 +273,6 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_the_command_prints_tables_and_writes_figures(
     clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -324,7 +323,6 @@ def test_a_change_is_a_gain_then_an_offset_in_16_bit() -> None:
     assert Change(offset=0.01).of(np.array([32_700], np.int16)).tolist() == [32_767]
 
 
-@pytest.mark.slow
 def test_the_command_shows_what_a_gain_and_an_offset_move(
     clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -358,7 +356,6 @@ def test_labels_that_are_amiss_get_one_line(tmp_path: Path, text: str, expected:
         speech_of(tmp_path / "n.scv")
 
 
-@pytest.mark.slow
 def test_labelled_recordings_are_scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pcm = np.concatenate([syllables(1.5, 1), syllables(1, 2)])
     soundfile.write(tmp_path / "n.wav", pcm, RATE_HZ)

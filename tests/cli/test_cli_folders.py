@@ -62,7 +62,6 @@ def test_a_run_that_does_not_begin_leaves_no_folder(here: Path, arguments: list[
     assert list(here.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on_in_its_folder(here: Path) -> None:
     command = [sys.executable, "-m", "fdbcore.cli", "run", "--vad", "energy", "--a", "fake:?speak=10-50&finish=90000"]
     with subprocess.Popen(

@@ -393,7 +393,6 @@ def test_no_key_is_left_anywhere(run_path: Path, tmp_path: Path) -> None:
     assert not any(b"hush" in content for content in written)
 
 
-@pytest.mark.slow
 def test_a_run_that_is_killed_goes_on_and_repeats_only_what_was_live(run_path: Path, plugin: Path) -> None:
     log = plugin.parent / "log"
     command = (*QUICK, "--system", f"x=fake:?log={log}", "--trials", 2, "--out", run_path)
@@ -446,7 +445,6 @@ def test_ctrl_c_before_the_results_says_how_to_get_them(
     assert created == [Recording(path.parent).meta["created"] for path in sorted(run_path.glob(f"*/{META}"))]
 
 
-@pytest.mark.slow
 def test_ctrl_c_once_finishes_the_live_call_and_no_more(run_path: Path, plugin: Path) -> None:
     command = (*QUICK, "--system", "x=fake:", "--trials", 3, "--out", run_path)
     process = started(plugin, *command)
@@ -464,7 +462,6 @@ def test_ctrl_c_once_finishes_the_live_call_and_no_more(run_path: Path, plugin: 
     assert "x: 1 of 3 cases ended: 1 done" in stdout
 
 
-@pytest.mark.slow
 def test_what_ends_a_process_in_good_order_ends_the_live_calls_at_once(run_path: Path, plugin: Path) -> None:
     command = ("--vad", "energy", "--a", "fake:?finish=90000", "--system", "x=fake:", "--out", run_path)
     process = started(plugin, *command)
@@ -479,7 +476,6 @@ def test_what_ends_a_process_in_good_order_ends_the_live_calls_at_once(run_path:
     assert Recording(run_path / "x").meta["status"] == "interrupted"
 
 
-@pytest.mark.slow
 def test_ctrl_c_twice_ends_the_live_calls_and_keeps_what_they_recorded(run_path: Path, plugin: Path) -> None:
     command = ("--vad", "energy", "--a", "fake:?finish=90000", "--system", "x=fake:", "--out", run_path)
     process = started(plugin, *command)

@@ -78,7 +78,6 @@ def children_of(pid: int) -> list[int]:
         return []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", ["replay", "run", "score"])
 def test_while_its_processes_start(command: str, calls: Path, tmp_path: Path) -> None:
     """The whole group of the terminal gets it, as soon as a process of ours is there, and once more when it leaves."""

@@ -210,7 +210,6 @@ class TestMoshi(RemoteConformance):
             yield moshi(f"moshi://127.0.0.1:{port}{path}?tls=0", timeout_s, timeout_s)
 
 
-@pytest.mark.slow
 class TestWebRtc(RemoteConformance):
     @pytest.fixture(autouse=True)
     def token(self, monkeypatch: pytest.MonkeyPatch) -> None:

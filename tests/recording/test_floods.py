@@ -72,7 +72,6 @@ def flooding(text: str) -> Iterator[str]:
             process.kill()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "reason"),
     [('{"type": "x"}', OFTEN), ("no event", OFTEN), (json.dumps({"type": "text", "text": "x" * 60_000}), MUCH)],
@@ -89,7 +88,6 @@ def test_a_server_that_floods_fails_and_its_neighbours_do_not(tmp_path: Path, te
     assert len(told) <= MOST_EVENTS_AT_ONCE + 10 * MOST_EVENTS_PER_S
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

@@ -65,7 +65,6 @@ RECORDERS = """
 """
 
 
-@pytest.mark.slow
 def test_a_kill_at_any_moment_leaves_all_but_the_last_second(tmp_path: Path) -> None:
     """The instants are drawn anew in each run."""
     paths = [tmp_path / str(number) for number in range(KILLS)]

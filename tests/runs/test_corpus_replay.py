@@ -161,7 +161,6 @@ def replayed(path: Path) -> dict[str, int]:
     return {meta.parent.name: meta.stat().st_mtime_ns for meta in path.glob(f"*/{META}")}
 
 
-@pytest.mark.slow
 def test_what_is_done_is_kept_until_its_content_or_the_settings_change(tmp_path: Path) -> None:
     calls, run = build(tmp_path / "calls"), tmp_path / "run"
     assert replay(calls, out=run).exit_code == 0
@@ -343,7 +342,6 @@ def test_what_a_replay_that_died_has_left_is_replaced_and_nothing_else(tmp_path:
     assert Reading(folder).meta["status"] == "complete"
 
 
-@pytest.mark.slow
 def test_a_kill_loses_only_what_was_being_replayed(tmp_path: Path) -> None:
     calls, run = linked(tmp_path / "calls", 20), tmp_path / "run"
     process = started("--jobs", "1", "--out", run, calls)

@@ -83,7 +83,6 @@ def contents(run: Path) -> dict[str, object]:
 
 
 @NEEDS_RAY
-@pytest.mark.slow
 def test_a_cluster_that_loses_a_node_gives_what_this_machine_gives(
     nodes: RayNodes, calls: Path, tmp_path: Path
 ) -> None:
@@ -105,7 +104,6 @@ def test_a_cluster_that_loses_a_node_gives_what_this_machine_gives(
 
 
 @NEEDS_RAY
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_command_that_ends_early_ends_its_work_and_goes_on(
     how: signal.Signals, nodes: RayNodes, calls: Path, tmp_path: Path
@@ -130,7 +128,6 @@ def test_a_command_that_ends_early_ends_its_work_and_goes_on(
 
 
 @NEEDS_RAY
-@pytest.mark.slow
 def test_results_errors_and_deaths_come_from_a_cluster_as_from_processes(nodes: RayNodes, tmp_path: Path) -> None:
     cluster = RayCluster(nodes.address)
     numbers = range(FEW_ITEMS + 5)
@@ -143,7 +140,6 @@ def test_results_errors_and_deaths_come_from_a_cluster_as_from_processes(nodes: 
 
 
 @NEEDS_RAY
-@pytest.mark.slow
 def test_a_node_with_other_versions_is_refused(nodes: RayNodes, calls: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     (other / "aiohttp-0.0.1.dist-info").mkdir(parents=True)

@@ -82,7 +82,6 @@ def test_a_delay_that_is_not_stated_is_found() -> None:
     assert "FAILED" in verdict(found)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
 def test_the_doctor_says_how_to_grant_a_priority_that_was_refused() -> None:
     refusing = ["prlimit", "--rtprio=0", *(["setpriv", "--bounding-set=-sys_nice"] if os.geteuid() == 0 else [])]
@@ -96,7 +95,6 @@ def doctor(*arguments: str, code: int | None = None) -> Result:
     return command("doctor", *arguments, code=code)
 
 
-@pytest.mark.slow
 def test_doctor_probes_each_system() -> None:
     done = doctor("--json", "echo", "pcm_ws://127.0.0.1:9/?token=secret-value")
     found: dict[str, Any] = json.loads(done.stdout)
@@ -108,7 +106,6 @@ def test_doctor_probes_each_system() -> None:
     assert "secret-value" not in done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_doctor_tells_what_fails_at_the_far_end(tmp_path: Path) -> None:
     wavfile.write(clip := tmp_path / "clip.wav", 8000, np.zeros(800, np.int16))
     done = doctor("--json", "far:echo", "far:moshi://127.0.0.1:9", "far:exec:false", f"clip:{clip}")
@@ -119,7 +116,6 @@ def test_doctor_tells_what_fails_at_the_far_end(tmp_path: Path) -> None:
     assert "exited with code 1" in found["far:exec:false"]["why_not"]
 
 
-@pytest.mark.slow
 def test_what_the_far_end_prints_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plugin = install(tmp_path / "plugin")
     monkeypatch.syspath_prepend(plugin)

@@ -81,7 +81,6 @@ def contents(run: Path) -> dict[str, object]:
 
 
 @NEEDS_STORE
-@pytest.mark.slow
 def test_calls_come_through_a_store_as_from_this_machine_though_the_command_dies(
     nodes: RayNodes, calls: Path, files: Any, tmp_path: Path
 ) -> None:

@@ -233,7 +233,6 @@ sys.exit(3)
 """
 
 
-@pytest.mark.slow
 def test_no_artefact_and_no_screen_of_a_run_holds_a_secret_that_its_system_quotes(tmp_path: Path) -> None:
     """A whole run: a command that fails with the key in each form, its tables and pages, and an export."""
     (tmp_path / "bot.py").write_text(QUOTES)

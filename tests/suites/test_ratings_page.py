@@ -159,7 +159,6 @@ def binary(rows: Sequence[Sequence[bool]]) -> Iterator[float]:
     yield agreement.alpha([[float(each) for each in row] for row in rows])
 
 
-@pytest.mark.slow
 def test_tags(followed: tuple[Path, Mapping[str, str]]) -> None:
     folder, told = followed
     given = [{row["recording"]: row["disfluencies"].upper().split() for row in read(folder / f"{rater}.tags.csv")}
@@ -179,7 +178,6 @@ def test_tags(followed: tuple[Path, Mapping[str, str]]) -> None:
                     shown("alpha", truth, numbers[-1], intervals[0])
 
 
-@pytest.mark.slow
 def test_references(followed: tuple[Path, Mapping[str, str]]) -> None:
     folder, told = followed
     given = [{row["recording"]: row["arguments"] == "yes" for row in read(folder / f"{rater}.references.csv")}
@@ -196,7 +194,6 @@ def test_references(followed: tuple[Path, Mapping[str, str]]) -> None:
     assert numbers[1:4] == [40, sum(given[0].values()), pytest.approx(sum(given[0].values()) / 40, abs=5e-4)]
 
 
-@pytest.mark.slow
 def test_dialogues(followed: tuple[Path, Mapping[str, str]]) -> None:
     folder, told = followed
     marks = judge_marks(folder)
@@ -227,7 +224,6 @@ def test_dialogues(followed: tuple[Path, Mapping[str, str]]) -> None:
             shown("r of people" if row == "1 and 2" else "r of judge and people", truth, numbers[-2], intervals[2])
 
 
-@pytest.mark.slow
 def test_replies(followed: tuple[Path, Mapping[str, str]]) -> None:
     folder, told = followed
     given = [{(row["id"], row["system"]): float(row["rating"]) for row in read(folder / f"{rater}.replies.csv")}

@@ -12,7 +12,6 @@ from reference.ours import values
 
 
 @NEEDS_OPENAI
-@pytest.mark.slow
 @pytest.mark.parametrize("name", held.SETS)
 def test_figures_as_published_are_those_of_the_scripts(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -300,7 +300,6 @@ async def answer_in_words(call: Call) -> None:
             await call.tell("text", text="です。")
 
 
-@pytest.mark.slow
 def test_live_systems_are_read_from_their_own_words(data: Path, tmp_path: Path) -> None:
     short = f"{data}?tail_s=3"
     with MoshiServer(Quirks(model="answer", text=True)).running() as port:
