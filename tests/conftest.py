@@ -49,7 +49,7 @@ PAGES = "test_docs.py"
 
 
 class HostTookTime(Exception):
-    """A test of real time failed while the host took some of the processors' time: `make test-all` runs it once more."""
+    """A test of real time failed while the host took some of the processors' time: it is run once more."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

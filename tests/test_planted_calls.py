@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
 from benchmarks.planted_calls import TURNS, make
