@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Final
@@ -19,12 +20,12 @@ _STEP: Final = re.compile(r"\.([\w-]+)|\[(\d+)\]", re.ASCII)
 
 
 def parsed_json(text: str | bytes) -> Any:  # noqa: ANN401
-    """The JSON value in a text of somebody else; ValueError if the text holds none, or NaN, a number that is
-    read as infinity (1e999), or a value that is nested so deep that code which walks through it would fail.
+    """The JSON value in a text of somebody else; ValueError if the text holds none, or NaN, a number beyond
+    those of float (1e999), or a value that is nested so deep that code which walks through it would fail.
     """
     text = text if isinstance(text, str) else text.decode("utf-8-sig")
     try:
-        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        value = json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_whole)
     except RecursionError:
         value = None
     else:
@@ -102,6 +103,12 @@ def _finite(number: str) -> float:
     if math.isinf(value):
         raise ValueError(f"{number[:20]} is beyond all numbers")
     return value
+
+
+def _whole(number: str) -> int:
+    if len(number) > sys.float_info.max_10_exp:
+        _finite(number)  # who computes with it makes a float of it
+    return int(number)
 
 
 def is_flat(value: object, depth: int) -> bool:

@@ -27,7 +27,8 @@ def test_what_was_written_is_read(value: Any) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "NaN", "[-Infinity]", "1e999", '"\\ud800"', '{"\\ud800": 1}', "9" * 5000, "[" * 100_000,
+    ["", "{", "NaN", "[-Infinity]", "1e999", '"\\ud800"', '{"\\ud800": 1}', "9" * 5000, "9" * 400,
+     f"[{'9' * 309}]", "[" * 100_000,
      "[" * (MOST_DEPTH + 1) + "]" * (MOST_DEPTH + 1)],
 )  # fmt: skip
 def test_what_could_not_be_written_again_is_refused(text: str) -> None:

@@ -676,6 +676,7 @@ def test_every_folder_that_must_be_a_sample_but_has_no_user_is_named(tmp_path: P
     [
         (("--human", "nothing.json"), "--human nothing.json: expected JSON"),
         (("--human", "nan.json"), "got nan.json: expected JSON, got something else (NaN is no JSON)"),
+        (("--human", "vast.json"), "vast.json: expected JSON, got something else (99999999999999999999 is beyond all"),
         (("--human", "one.json"), "--human one.json: 2: expected two counts or more, none below 0; got 3"),
         (("--transcriber", "nobody"), "--transcriber: expected one of"),
         (("--vad", "nobody"), "--vad: expected one of"),
@@ -686,6 +687,7 @@ def test_options_that_cannot_be_used_are_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("nan.json").write_text('{"1": [1, NaN, 2]}')
+    Path("vast.json").write_text(f'{{"1": [1, {"9" * 400}, 2]}}')
     Path("one.json").write_text('{"1": [1, 2], "2": [3]}')
     assert reason in refused("score", "--suite", "fdb-v1", tmp_path, *options, "--out", tmp_path / "out")
 

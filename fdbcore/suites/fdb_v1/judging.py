@@ -7,7 +7,6 @@ own words (data/rubrics.toml). An answer that cannot be used is asked again, and
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from fdbcore.recording import read_json
 from fdbcore.registry import vad
 from fdbcore.report import counted
 from fdbcore.runs import JUDGED, JudgeOptions, JudgeQuestion, JudgeRequest, KeptAnswers, expected_use, expected_words
-from fdbcore.runtime import redacted
+from fdbcore.runtime import number_of, redacted
 from fdbcore.sources import WordSource, word_sources_of
 from fdbcore.stats import agreement
 from fdbcore.suites.fdb_v1.calls import INTERRUPTION, V1, HeardSample, Version, by_clean, compared_s, heard_samples
@@ -327,11 +326,11 @@ class ScoringWith:
 def _human(file: Path) -> dict[str, list[float]]:
     """The histograms of people by the id of the sample. SettingsError if the file is of another form."""
     try:
-        found = {str(name): [float(count) for count in counts] for name, counts in read_json(file).items()}
+        found = {str(name): [number_of(count) for count in counts] for name, counts in read_json(file).items()}
     except (FdbError, AttributeError, TypeError, ValueError) as error:
         raise SettingsError(f"--human {file}: expected JSON of the form {{ID: [COUNT, ...]}}, got {error}") from None
     for name, counts in found.items():
-        if len(counts) < 2 or not all(0 <= count < math.inf for count in counts):
+        if len(counts) < 2 or min(counts) < 0:
             got = ", ".join(f"{count:g}" for count in counts[:5]) or "none"
             raise SettingsError(f"--human {file}: {name}: expected two counts or more, none below 0; got {got}")
     return found
