@@ -93,15 +93,6 @@ class Setting:
     def _error(self, where: str, got: object) -> SettingsError:
         return SettingsError(f"{where}: {self.name}: expected {self.expected}, got {got!r}")
 
-    @property
-    def shown_default(self) -> str:
-        """The default in words."""
-        if self.default is None or self.default == "":
-            return self.unset
-        if self.kind is bool:
-            return f"`{str(self.default).lower()}`"
-        return f"{self.default:g} {self.unit}".rstrip() if self.kind is not str else f"`{self.default}`"
-
 
 KEY_VARIABLE = Setting(
     "key_variable", "the variable of the environment, or of `.env`, with the secret that this server is sent",
