@@ -291,7 +291,7 @@ def test_a_record_that_is_not_understood_is_named_and_left_out(
             "'a': timestamp: expected s from the start of the stream, 2 to 86400, got 1",
         ),
         (result_with(input_asr_chunks=[], user_speech_end_rel=-1e9), "user_speech_end_rel: expected s from the start"),
-        (result_with(user_speech_end_rel=10**400), "user_speech_end_rel: expected a number, got 1000"),
+        (result_with(user_speech_end_rel=10**400), "result_x.json: expected JSON, got: 10000000000000000000 is beyond"),
         (write("result_x.json", "["), "result_x.json: expected JSON, got: "),
         (write("result_x.json", "[" * 100_000), "result_x.json: expected JSON, got: "),
         (write("result_x.json", "[]"), "result_x.json: expected a table, got []"),
