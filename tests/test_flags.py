@@ -33,6 +33,7 @@ def chosen(folder: Path, *options: str) -> set[str]:
     (folder / "test_all.py").write_text(OF_ALL_MARKS)
     (folder / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers\nmarkers =\n    live\n    slow\n")
     shutil.copy(Path(__file__).with_name("conftest.py"), folder)
+    (folder / "slow.txt").write_text("test_all.py::test_slow\n")
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", *options]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
