@@ -193,7 +193,9 @@ def test_one_room_alone_knows_of_a_cluster_and_of_a_store() -> None:
     outside = {module: source for module, source in SOURCES.items() if room(module) != "cluster"}
     assert {module for module, source in outside.items() if "cluster" in map(room, imported(source))} == set()
     assert {module for module, source in outside.items() if {"ray", "fsspec"} & others_imported(source)} == set()
-    assert {"ray", "fsspec"} <= {name for module in SOURCES.keys() - outside for name in others_imported(SOURCES[module])}
+    assert {"ray", "fsspec"} <= {
+        name for module in SOURCES.keys() - outside for name in others_imported(SOURCES[module])
+    }
 
 
 @CHECKOUT
