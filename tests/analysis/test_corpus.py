@@ -17,7 +17,7 @@ from fdbcore.errors import RecordingError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META, QUANTITIES, write_json
 from fdbcore.recording.run import DONE, FAILED, WAITING, read_corpus
-from fdbcore.runs.replay import replay
+from fdbcore.runs.replays import replay
 
 
 @pytest.fixture
