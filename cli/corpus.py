@@ -57,7 +57,6 @@ class ReplayScreen(Teller, ReplayWatch):
     def __init__(self, status: Status) -> None:
         super().__init__("fdbcore replay", status)
         self.failures = 0
-        self._sessions: Sequence[SessionInput] = ()
         self._progress: ReplayProgress | None = None
         self._mono: list[str] = []
 
