@@ -614,7 +614,7 @@ def test_each_scenario_has_the_same_weight_and_systems_and_pacings_are_paired_by
     expected = of_good - of_bad
     compared = {(one["a"], one["b"]): one for one in found["differences"] if one["measure"] != "timing"}
     assert compared["bad", "good"]["difference"] == pytest.approx(-expected)
-    assert compared["good, slow", "good, fast"]["difference"] == pytest.approx(expected)
+    assert compared["good [slow examiner]", "good [fast examiner]"]["difference"] == pytest.approx(expected)
     assert len(compared) == 2
     assert all(one["p"] == pytest.approx(2 / 2**4) for one in compared.values()), "the exact test of 4 pairs"
 
