@@ -192,7 +192,7 @@ def test_overlaps_are_judged_compared_and_heard_by_other_detectors(
     rate = tests["good", "user interruption", "words_per_minute", "before"]
     assert (rate["n"], rate["ours_n"]) == (1, 1)
     if find_spec("parselmouth") is None:
-        assert any("pip install 'fdbcore[prosody]'" in warning for warning in first["warnings"])
+        assert any("pip install 'fdbcore[prosody]'" in note for note in first["notes"])
         return
     assert tests["good", "user interruption", "utmos", "clean"]["ours_difference"] == 0
     stubborn = tests["stubborn", "user interruption", "pitch_mean_hz", "before"]

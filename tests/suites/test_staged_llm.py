@@ -80,7 +80,7 @@ def test_it_plays_scenarios_without_words_and_its_verdicts_are_scored(tmp_path: 
     for row in found["examiners"]:
         counts = {name: count for name, count in row["counts"].items() if name != "contradicted"}
         assert not any(counts.values()), "no fault of the examiner"
-    assert not any("without ears" in warning for warning in found["warnings"])
+    assert not any("goals were met" in text for text in [*found["warnings"], *found["notes"]])
 
 
 @NEEDS_VOICE

@@ -7,7 +7,6 @@ from typing import Final
 
 from fdbcore.analysis.cautions import cautions_of
 from fdbcore.analysis.input_notes import standing_out
-from fdbcore.analysis.line_effects import pooled_text
 from fdbcore.analysis.score import read_scores
 from fdbcore.analysis.summaries import Measures
 from fdbcore.analysis.survey import CallRow, Survey
@@ -20,7 +19,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.report import columns as columns_of
 from fdbcore.report.call.certificate import disturbances, muted_texts, replay_text, steps_texts, verdict
 from fdbcore.report.call.document import Document, told_first
-from fdbcore.report.call.health import health_text, line_texts
+from fdbcore.report.call.health import health_text
 from fdbcore.report.call.tools import tools_text
 from fdbcore.report.format import clock_text, counted, length_text, measured_text, origins, title, vad_text
 from fdbcore.report.html.values import NO_LINKS, Links
@@ -62,7 +61,6 @@ def _told(reading: Reading, content: Document) -> Iterator[tuple[str, str]]:
         yield from beside_echo(in_words(measures, reading.dialogue).lines("call"), counting_echo)
         yield "worst", _worst(reading, content)
     yield from _held(content)
-    yield from line_texts(content)
 
 
 def beside_echo(figures: Mapping[str, str], counting_echo: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -120,7 +118,6 @@ def run_screen(run: Survey, columns: int = COLUMNS) -> str:
     notes = [
         *(filled(f"{label} {text}", COLUMNS, "  ") for label, text in Spots(pooled).lines("note").items()),
         *(f"!! {text}" for text in cautions_of({"": pooled})),
-        *(f"lines: {told}" for found in [run.lines] if found and (told := pooled_text(found))),
         columns_of.note(),
     ]
     strange = [f"!! {told}: {', '.join(names)}" for told, names in standing_out(run.heard).items()]

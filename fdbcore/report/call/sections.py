@@ -13,7 +13,7 @@ from fdbcore.measures.measure import CallMeasure, Unit
 from fdbcore.report.call.document import Document, Event
 from fdbcore.report.call.tools import tools_of
 from fdbcore.report.evidence import Evidence, of_cost, of_parties, of_settings, of_source, of_versions
-from fdbcore.report.format import amount, headline, limits
+from fdbcore.report.format import amount, brief, headline, limits, long_unit
 from fdbcore.report.glossary import EVENTS, EXCLUSIONS, in_words
 from fdbcore.report.html.values import ALL, NOTES, Cell, Links, Row, Shown, flat, without_empty
 from fdbcore.types import SIDES, Side, TurnKind, TurnSettings
@@ -79,13 +79,14 @@ MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "with e
 
 
 def _measure_row(name: str, text: CallMeasure, m: Summary, settings: TurnSettings, link: Links) -> Row:
-    label = Cell(text.label, in_words(text.meaning, settings), text.literature, name)
+    unit_told = long_unit(text.shown_in)
+    label = Cell(text.label, unit_told, text.literature, name, in_words(text.meaning, settings))
     unit, values = text.shown_in, (m["median"], m["p90"], m["mean"])
     beside = (_with_echo(m, unit), "; ".join(_notes(m, unit)))
     if values == (None, None, None):
         return label, ["none", "", "", "", "", *beside]
     n = f"{link(m['count'], name)} of {link(m['n'], f'{name}{ALL}')}" if "count" in m else link(m["n"], name)
-    numbers: list[Shown] = ["" if value is None else amount(value, unit) for value in values]
+    numbers: list[Shown] = ["" if value is None else brief(value, unit) for value in values]
     main = 0 if numbers[0] else 2  # the interval is that of the median; of the mean for rates and shares
     numbers[main] = Cell(str(numbers[main]), is_strong=True)
     return label, [Cell(n, is_linked=True), *numbers, limits(m["ci95"], unit), *beside]
@@ -97,7 +98,7 @@ def _with_echo(m: Summary, unit: str) -> str:
     if beside is None:
         return ""
     n = f"{beside['count']} of {beside['n']}" if "count" in beside else f"n = {beside['n']}"
-    return f"{amount(headline(beside), unit)} ({n})"
+    return f"{brief(headline(beside), unit)} ({n})"
 
 
 def _notes(m: Summary, unit: str) -> Iterator[str]:
@@ -106,7 +107,7 @@ def _notes(m: Summary, unit: str) -> Iterator[str]:
     if m.get("of"):
         yield "from {} minus {}".format(*m["of"])
     if m.get("max") is not None and m["n"] > 1:
-        yield f"largest {amount(m['max'], unit)}"
+        yield f"largest {brief(m['max'], unit)}"
     for reason, count in m["excluded"].items():
         yield f"{count} {EXCLUSIONS.get(reason, reason)}"
 

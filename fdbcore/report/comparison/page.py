@@ -25,7 +25,7 @@ from fdbcore.report.call.shared import PAGES
 from fdbcore.report.comparison import limits as limits_of_gates
 from fdbcore.report.comparison import words
 from fdbcore.report.evidence import of_settings, of_versions
-from fdbcore.report.format import NONE, NOT_CORRECTED, amount, counted, headline, limits, p_value, step
+from fdbcore.report.format import NONE, NOT_CORRECTED, brief, brief_step, counted, headline, limits, long_unit, p_value
 from fdbcore.report.glossary import in_words, terms
 from fdbcore.report.html.templates import COMPARE, INDEX, render
 from fdbcore.report.html.values import ALL, NO_LINKS, WHOLE, Cell, Fact, Links, PageParts, Row, Shown, without_empty
@@ -238,7 +238,7 @@ def _row(row: ComparedMeasure, settings: TurnSettings, links: tuple[Links, Links
     unit, text = words.unit_of(row), MEASURES[row["measure"]]
     value: Shown = NONE
     if row["value"] is not None:
-        value = Cell(step(row["value"], unit, "+"), limits(row["interval"], unit, "+") or row["reason"])
+        value = Cell(brief_step(row["value"], unit, "+"), limits(row["interval"], unit, "+") or row["reason"])
     cells = [
         Cell(
             words.verdict(row),
@@ -246,14 +246,14 @@ def _row(row: ComparedMeasure, settings: TurnSettings, links: tuple[Links, Links
             verdict=row["verdict"].replace(" ", "-"),
         ),
         *(
-            Cell(amount(headline(side), unit), words.counts(side, row["measure"], link), is_linked=True)
+            Cell(brief(headline(side), unit), words.counts(side, row["measure"], link), is_linked=True)
             for side, link in zip((row["a"], row["b"]), links, strict=True)
         ),
         value,
         p_value(row["p_holm"]),
-        step(row["detectable"], unit) if row["detectable"] else "",
+        brief_step(row["detectable"], unit) if row["detectable"] else "",
     ]
-    return Cell(text.label, in_words(text.meaning, settings), name=row["measure"]), cells
+    return Cell(text.label, long_unit(unit), name=row["measure"], about=in_words(text.meaning, settings)), cells
 
 
 def line(document: RunComparison | None, is_linked: bool = True) -> str:

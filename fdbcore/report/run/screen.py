@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fdbcore.analysis.cautions import cautions_of
-from fdbcore.analysis.line_effects import pooled_text
 from fdbcore.analysis.settings_differences import earlier
 from fdbcore.analysis.survey import Survey
 from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
@@ -48,7 +47,6 @@ def _lines(run: Survey, compared: Sequence[SystemCalls]) -> Iterator[tuple[str, 
     left_out = [row for row in run.rows if row.call.unscored is not None]
     if run.pooled:
         yield "health", line(run)
-        yield from (("lines", told) for found in [run.lines] if found and (told := pooled_text(found)))
         if not compared:
             own, counting_echo = (Spots(found).lines("run") for found in (run.measures, with_echo(run.measures)))
             yield from beside_echo(own, counting_echo)

@@ -50,13 +50,16 @@ PUBLISHED: Final = (
     f"{SLOWED}: the released script takes any file for one of 16 kHz, and most released systems write 24 kHz, or 48 "
     f"(GPT-Realtime): compare “{HEARD}”.",
 )
+ANSWERED: Final = "answered_per_labelled_turn_end"
 TASKS_TOLD: Final[Mapping[str, tuple[str, str]]] = {
     PAUSE: ("cut_off_per_labelled_a_pause", "began to speak in the pause:"),
     BACKCHANNEL: ("takeover_by_activity_unwanted", "spoke for 1 s or more at a time:"),
-    TURN_TAKING: ("takeover_by_activity_wanted", "took the turn:"),
-    INTERRUPTION: ("takeover_by_activity_wanted", "took the turn:"),
+    TURN_TAKING: (ANSWERED, "answered:"),
+    INTERRUPTION: (ANSWERED, "answered:"),
 }
 """The measure of v1 that a sentence a task tells. In a pause only what begins in it counts."""
+TAKEOVER: Final = "takeover_by_activity_wanted"
+"""What v1 publishes of these tasks: it also counts what is no answer."""
 BEGAN_EARLY: Final = "More than 0.2 s early, which is no answer:"
 RESPONDS: Final = ("responds", "addressed the overlap:")
 RESUMES: Final = ("resumes", "left the overlap aside and went on:")
@@ -127,7 +130,9 @@ def _told(document: V1Document, card: Scorecard) -> Iterator[str]:
             is_early = any(row.measures[EARLY].value for row in rows if EARLY in row.measures)
             early = [f"{BEGAN_EARLY} {_counts(rows, EARLY)}."] if is_early else []
             better = verdicts(card, condition, [row.system for row in rows])
-            yield " ".join([f"{condition.capitalize()}: {text} {shares}.", *early, *better])
+            taken = _counts(rows, TAKEOVER) if name == ANSWERED else ""
+            published = [f"As published, took the turn: {taken}."] if taken else []
+            yield " ".join([f"{condition.capitalize()}: {text} {shares}.", *early, *better, *published])
         elif rows and document.version == V1:
             yield f"{condition.capitalize()}: no {_counted(condition)} could be scored: why is said above or below."
     if document.judging is not None:

@@ -154,8 +154,8 @@ def score(
 @dataclass(slots=True)
 class _Scoring:
     """A scoring under way: with what is given, and what it has found so far. samples: those that can be read, by their
-    recordings. said: by the first one who hears. marks: by judges, of which the first is the one of the tables. by: the
-    figures of samples by each recogniser, judge and detector.
+    recordings. notes: what is left out as nobody asked for it. said: by the first one who hears. marks: by judges, of
+    which the first is the one of the tables. by: the figures of samples by each recogniser, judge and detector.
     """
 
     version: Version
@@ -163,6 +163,7 @@ class _Scoring:
     problems: list[Problem]
     show: Show
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     samples: dict[Path, _Measured] = field(default_factory=dict)
     said: Mapping[Path, Said] = field(default_factory=dict)
     marks: Mapping[str, judging.Marks] = field(default_factory=dict)
@@ -197,7 +198,7 @@ class _Scoring:
             told = ", ".join(f"{EXCLUSIONS[why]} ({n:,})" for why, n in excluded.items())
             self.warnings.append(f"cut-offs: {counted(excluded.total(), 'pause')} left out: {told}")
         if lacks_human:
-            self.warnings.append(
+            self.notes.append(
                 f"JSD: unscored of {lacks_human} samples, whose backchannels of people are not known: "
                 "--human FILE names them, as {ID: [COUNT, ...]}"
             )
@@ -216,7 +217,7 @@ class _Scoring:
         self._take("transcriber", words, self._by_words)
         if not words:
             what = "takeover by words and latency" if self.version == V1 else "speaking rate and behaviour"
-            self.warnings.append(f"{what}: left out, no words are known: --transcriber whisper hears them")
+            self.notes.append(f"{what}: left out, no words are known: --transcriber whisper hears them")
         elif unheard := sum("B" not in self.said.get(path, ()) for path in self.samples):
             self.warnings.append(
                 f"{unheard} samples have no words by {next(iter(words))}: measures by words leave them out"
@@ -226,7 +227,7 @@ class _Scoring:
         """The marks of judges; what was asked, in lines."""
         if not self.given.judging.judges:
             what = "rating of replies to interruptions" if self.version == V1 else "behaviour after the overlap"
-            self.warnings.append(f"{what}: left out without --judge")
+            self.notes.append(f"{what}: left out without --judge")
             return []
         evidence, unheard = judging.evidence_of(self.version, self.cases, self.said)
         if unheard:
@@ -261,9 +262,9 @@ class _Scoring:
         """Takes in how the systems sound before and after the overlap."""
         utmos = self.given.utmos
         if why := lacking():
-            self.warnings.append(f"{why}; the rate of speaking is scored where words are known")
+            self.notes.append(f"{why}; the rate of speaking is scored where words are known")
         if utmos is None:
-            self.warnings.append(
+            self.notes.append(
                 "quality before and after: left out without --utmos COMMAND, which prints it of a WAV file"
             )
         commands = [*([] if why else [None]), *([] if utmos is None else [utmos])]
@@ -333,6 +334,7 @@ class _Scoring:
             items=[own.item(self.said.get(path, {}), marks.get(path)) for path, own in self.samples.items()],
             problems=problem_entries(self.problems),
             warnings=self.warnings,
+            notes=self.notes,
         )
 
 

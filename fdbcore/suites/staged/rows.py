@@ -342,9 +342,14 @@ def differences_of(groups: Sequence[Group]) -> list[Difference]:
             pairs.append(Pair(a.condition, a.system, b.system, a.items, b.items))
         elif a.system == b.system and {a.pacing, b.pacing} in map(set, BOTH.values()):
             slow, fast = (a, b) if "slow" in a.pacing else (b, a)
-            one, other = (f"{each.system}, {each.pacing}" for each in (slow, fast))
+            one, other = (paced(each.system, each.pacing) for each in (slow, fast))
             pairs.append(Pair(slow.condition, one, other, slow.items, fast.items))
     return differences(pairs, SCALES)
+
+
+def paced(system: str, pacing: str) -> str:
+    """A system under one pacing of the examiner, beside itself under another: "slow [fast examiner]"."""
+    return f"{system} [{pacing} examiner]"
 
 
 def rule_of(text: str) -> dict[str, float]:

@@ -26,7 +26,7 @@ from fdbcore.suites.staged.hearing import (
     calls_to_hear,
     goals_heard,
     hear,
-    unheard_warnings,
+    why_not_heard,
 )
 from fdbcore.suites.staged.judging import DialogueMarks, OtherSetup, Setup, mark_all, requests_of, setups_of
 from fdbcore.suites.staged.replies import JUDGE, is_of_replies, replied
@@ -62,9 +62,9 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     hears = next(iter(options["transcriber"]), None)
     marks = next((each.name for each in scoring.judging.judges), JUDGE if replies else None)
     warnings = [*unheard, *(line for each in replies for line in each.warnings)]
-    found = document(
-        cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"], warnings, runs
-    )
+    notes = [] if scoring.sources else why_not_heard(cases, [])
+    said = warnings, notes, runs
+    found = document(cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"], *said)
     files = replies[0].files if len(replies) == 1 else {}  # of several folders, which one would it be?
     return Scored(found, files, told)
 
@@ -120,7 +120,8 @@ class Scoring:
             if (goals := by_words.get(main.transcriber, {}).get(case.path)) is not None:
                 case.goals = goals
                 case.values.update(goal_values(goals))
-        unheard[:0] = unheard_warnings(cases, list(self.sources.values()))
+        if self.sources:
+            unheard[:0] = why_not_heard(cases, list(self.sources.values()))
         marked, judging, told = self._judged(cases, heard, setups, problems, jobs, show)
         variants = []
         for setup in others:
