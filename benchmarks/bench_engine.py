@@ -16,7 +16,7 @@ from typing import Final
 from benchmarks.bench_corpus import synthetic_calls
 from benchmarks.harness import met, print_table
 from fdbcore.clock import now_ns
-from fdbcore.runs.ray_cluster import RayCluster
+from fdbcore.cluster.engine import RayCluster
 from fdbcore.runs.replay_jobs import ReplaySettings, replayed
 from fdbcore.runtime.executor import Executor, Workers
 from fdbcore.sources.sessions import session_inputs
@@ -45,7 +45,7 @@ def main() -> None:
 
 def _rows(address: str, workers: int, calls: list[Path], folder: Path) -> list[list[object]]:
     costs = []
-    for engine in (Workers(workers), RayCluster(address, None)):
+    for engine in (Workers(workers), RayCluster(f"ray://{address}")):
         start_s, empty_s = _seconds_an_item(engine.results(operator.neg, range(1, EMPTY), lambda item, cause: 0))
         costs.append((type(engine).__name__, start_s, empty_s, _seconds_a_call(engine, calls, folder)))
     (_, _, least_s, call_s), (_, _, ray_s, _) = costs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +20,7 @@ from .report_options import ReportOptions
 
 if TYPE_CHECKING:
     from fdbcore.analysis.comparison import RunComparison, Sides
-    from fdbcore.analysis.corpus import Call, Run
-    from fdbcore.analysis.gate_moments import GateMoment
+    from fdbcore.analysis.corpus import Run
     from fdbcore.report.html.values import PageParts
 
 
@@ -88,14 +87,14 @@ def trend(asked: ReportOptions) -> int:
     from fdbcore.report.comparison.words import longer_moments
     from fdbcore.report.evidence import of_making
     from fdbcore.report.groups.trend import screen, write_trend
-    from fdbcore.report.html.values import WHOLE
+    from fdbcore.runs.single_pages import write_missing_pages
 
-    from .report_pages import write_pages
+    from .status import Status, Teller
 
     runs = [read_run(path) for path in asked.runs]
     found = over_runs(runs, cluster=asked.cluster, different_settings=asked.different_settings)
     (latest,) = [run for run in runs if str(run.path) == found["runs"][-1]["path"]]
-    write_pages(latest, without_page(latest.calls, longer_moments([found["latest"]])), WHOLE, quiet=True)
+    write_missing_pages(latest, longer_moments([found["latest"]]), Teller("fdbcore report", Status(asked.quiet)))
     page = write_trend(found, of_making(click.get_current_context().meta[TYPED], {str(run.path): run for run in runs}))
     if asked.as_json:
         click.echo(json.dumps(found, ensure_ascii=False))
@@ -121,28 +120,20 @@ def _write_pages(document: RunComparison, run: Run, asked: ReportOptions, shown:
     from fdbcore.report.comparison.words import moments_of
     from fdbcore.report.html.templates import COMPARE, INDEX
     from fdbcore.runs.pages import write_results
+    from fdbcore.runs.single_pages import write_missing_pages
 
     from .corpus import on_written
-    from .report_pages import write_pages
-    from .status import Status
+    from .status import Status, Teller
 
     keep(run, document)
     if "gates" in document:
         write_results(run, shown, on_call=on_written(Status(asked.quiet or asked.as_json)))
         return [run.path / INDEX, run.path / COMPARE]
-    write_pages(run, without_page(run.calls, moments_of(document)), shown, quiet=True)
+    write_missing_pages(run, moments_of(document), Teller("fdbcore report", Status(asked.quiet)), shown)
     given = kept(run)
     if given.comparison is not None:
         replace_line(run.path, given.comparison)
     return [write_comparison(given, run, shown)]
-
-
-def without_page(calls: Iterable[Call], moments: Iterable[GateMoment]) -> list[Call]:
-    """Those of the calls that have any of these moments, and no page yet."""
-    from fdbcore.recording.files import REPORT
-
-    names = {moment["call"] for moment in moments}
-    return [call for call in calls if call.name in names and not (call.path / REPORT).is_file()]
 
 
 def _write_figures(folder: Path, sides: Sides, document: RunComparison, asked: ReportOptions) -> list[Path]:

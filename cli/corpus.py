@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fdbcore.analysis.sensitivity import Sensitivity
     from fdbcore.analysis.summaries import Measures
     from fdbcore.analysis.survey import ReplaySummary, Survey
+    from fdbcore.runs.engines import ReplayStore
     from fdbcore.runs.pages import OnCall
     from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
     from fdbcore.runs.replay_many import ReplayProgress
@@ -44,10 +45,11 @@ def replay_calls(
     as_json: bool,
     quiet: bool,
     others: Sequence[str] = (),
+    store: ReplayStore | None = None,
 ) -> int:
     """Replay several calls, write their tables and page, print a summary, and return the exit code.
 
-    others: detectors to compare with.
+    others: detectors to compare with. store: what calls go through.
     """
     from fdbcore.analysis.corpus import Run
     from fdbcore.runs.pages import summary_of, write_results
@@ -59,7 +61,7 @@ def replay_calls(
             display.failed(f"{call.session.name}: {call.error}")
     try:
         check_usable(others)
-        replay_corpus(calls, settings, executor, oddities, display)
+        replay_corpus(calls, settings, executor, oddities, display, store)
         display.status.clear()
         display.tell_mono()
         say_oddities(oddities)

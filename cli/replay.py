@@ -93,9 +93,8 @@ def replay(
     Example: fdbcore replay calls/ --out RUN
     """
     from fdbcore.recording.run import is_replayed
-    from fdbcore.runs.engines import executor_of
+    from fdbcore.runs.engines import executor_of, store_at
     from fdbcore.runs.replay_jobs import ReplaySettings
-    from fdbcore.runs.store import Store
     from fdbcore.sources.agent_logs import read_log
     from fdbcore.sources.calls import NamedInput, named_calls
     from fdbcore.sources.left_out import measured_between
@@ -105,9 +104,9 @@ def replay(
 
     oddities = Oddities()
     try:
-        executor = executor_of(engine, jobs)
+        executor, kept_in = executor_of(engine, jobs), None if store is None else store_at(store)
         vad = vads[0] if vads else None
-        settings = ReplaySettings(out, vad, changed_settings(changes), real_time, line_open, count_bad_input, store)
+        settings = ReplaySettings(out, vad, changed_settings(changes), real_time, line_open, count_bad_input)
         named = NamedInput(**named_by, leave_out=measured_between(start, end))
         if named.pair is not None and named.is_by_side:
             raise SettingsError("give --pair, or -a FILE and -b FILE, not both")
@@ -117,8 +116,8 @@ def replay(
             from fdbcore.runs.replay_many import check_run_folder
 
             check_run_folder(out, named.meta, calls)
-            if store is not None:
-                Store(store).check()
+            if kept_in is not None:
+                kept_in.check()
         elif store is not None:
             raise SettingsError("--store: expected several calls, got one, which this machine replays itself")
         elif (log := calls[0].session.log) is not None:
@@ -126,7 +125,7 @@ def replay(
     except (InputError, MissingExtraError) as error:
         raise click.UsageError(str(error)) from error
     if several:
-        sys.exit(replay_calls(calls, settings, executor, oddities, as_json, quiet, vads[1:]))
+        sys.exit(replay_calls(calls, settings, executor, oddities, as_json, quiet, vads[1:], kept_in))
     say_oddities(oddities)
     sys.exit(_replay_alone(calls[0].session, settings, as_json, quiet, vads[1:]))
 

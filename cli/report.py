@@ -103,10 +103,12 @@ def _report(path: Path, asked: ReportOptions) -> int:
     from fdbcore.recording.others import keep_others
     from fdbcore.report.comparison import comment, junit
     from fdbcore.report.html.values import PageParts
+    from fdbcore.runs.single_pages import write_single_pages
     from fdbcore.sources.names import refuse_names_of_runs
 
     from .compare import compare, error_also_in_files
-    from .report_pages import calls_named, lay_log, log_of, write_pages, write_run
+    from .report_pages import calls_named, lay_log, log_of, write_run
+    from .status import Status, Teller
 
     shown = PageParts(audio=not asked.no_audio, words=not asked.no_words)
     to_send = replace(shown, embed=asked.embed)
@@ -123,7 +125,8 @@ def _report(path: Path, asked: ReportOptions) -> int:
             compared = compare(run, asked, shown)
     if calls:
         done = lay_log(calls[0], log, quiet) if log else DONE
-        write_pages(run, calls, to_send, quiet)
+        told = (lambda page: None) if quiet else click.echo
+        write_single_pages(run, calls, Teller("fdbcore report", Status(quiet)), to_send, told)
     elif asked.embed or not asked.compares:
         done = write_run(run, to_send, quiet)
     return compared or done

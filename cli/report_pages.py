@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from fdbcore.errors import AudioError, InputError, SettingsError, nearest
+from fdbcore.errors import InputError, SettingsError, nearest
 
 from . import options
 from .options import DONE, FAILED
 from .report_options import ReportOptions
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.call_verdicts import CallVerdict
     from fdbcore.analysis.corpus import Call, Run
-    from fdbcore.measures.reading import Reading
-    from fdbcore.report.call.document import Document
     from fdbcore.report.html.values import PageParts
     from fdbcore.report.listening import ClipCounts
     from fdbcore.sources.agent_logs import LogFile
@@ -60,52 +57,6 @@ def lay_log(call: Call, log: LogFile, quiet: bool) -> int:
     if not quiet:
         click.echo("\n".join(screen_lines(laid, options.screen_columns())))
     return DONE
-
-
-def write_pages(run: Run, calls: Sequence[Call], shown: PageParts, quiet: bool) -> None:
-    """Write the page of each of these calls, with the verdict of the gates that the run was last given.
-
-    With --embed, AudioError for one that would be too long, or whose audio is gone.
-    """
-    from fdbcore.analysis.corpus import Run
-    from fdbcore.analysis.kept import kept
-    from fdbcore.analysis.score import check, read_scores
-    from fdbcore.report.call.document import page_document
-    from fdbcore.report.call.page import CallPage, write_report
-    from fdbcore.runs.amend import make_playable
-
-    gated = kept(run).gated(Run(run.path, calls))
-    verdicts = gated.calls if gated else {}
-    for call in calls:
-        reading, verdict, why_no_audio = call.recording, verdicts.get(call.name), None
-        check(reading)
-        if shown.embed:
-            told = _write_alone(reading, page_document(reading, read_scores(reading)), verdict, shown.words)
-        else:
-            if shown.audio:
-                try:
-                    make_playable(reading)
-                except AudioError as error:
-                    why_no_audio = str(error)
-                    click.echo(f"fdbcore report: {call.name}: a page without audio: {why_no_audio}", err=True)
-            content = page_document(reading, read_scores(reading))
-            told = str(
-                write_report(reading, content, CallPage(shown.audio, shown.words, why_no_audio, verdict=verdict))
-            )
-        if not quiet:
-            click.echo(told)
-
-
-def _write_alone(reading: Reading, content: Document, verdict: CallVerdict | None, words: bool) -> str:
-    """Write the page of a call that can be sent alone; its path, its size, and how its audio sounds."""
-    from fdbcore.report.call.page import BIT_RATES, MOST_BYTES, write_alone
-    from fdbcore.sources.recorded import changed_source
-
-    if (changed := changed_source(reading)) is not None:
-        raise AudioError(f"{reading.name}: {changed}")
-    path, bit_rate = write_alone(reading, content, verdict, words)
-    lower = f", to stay below {MOST_BYTES / 1e6:g} MB" if bit_rate < BIT_RATES[0] else ""
-    return f"{path} ({path.stat().st_size / 1e6:.1f} MB, audio at {bit_rate / 1000:g} kb/s{lower})"
 
 
 def write_run(run: Run, shown: PageParts, quiet: bool) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -11,8 +13,10 @@ from fdbcore.registry import suites
 from fdbcore.runs.requests import SCORE_OPTIONS, ScoreRequest
 
 from . import options
+from .endings import one_line
 from .lazy import TYPED
-from .options import FILE
+from .options import DONE, FAILED, FILE
+from .status import Status, Teller
 from .suites import SuiteCommand, every_suite, given, of_request
 
 _RUN_OPTIONS: Final = ("cluster", "by", "reference", "since")
@@ -51,18 +55,37 @@ def score(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401
     of_run = {name: values.pop(name) for name in _RUN_OPTIONS}
     suite = fields.pop("suite")
     if suite is None:
-        from .score_run import score_run
-
         for option in given(context, (*_SUITE_OPTIONS, *values)):
             having = [each.name for each in every_suite() if option in {own.flag for own in each.options.score}]
             raise click.UsageError(f"{option} needs --suite {'|'.join(having or suites())}")
         if len(paths) > 1:
             raise click.UsageError(f"expected one RUN, or --suite {'|'.join(suites())}, got {len(paths)} paths")
-        request = ScoreRequest(paths[0] if paths else options.newest(), **fields)
-        sys.exit(score_run(request, **of_run, as_json=as_json, quiet=quiet))
+        del fields["figures"]
+        sys.exit(_score_run(paths[0] if paths else options.newest(), {**fields, **of_run}, as_json, quiet))
     from .score_suite import print_expected, score_suite
 
     for option in given(context, _RUN_OPTIONS):
         raise click.UsageError(f"{option} cannot be combined with --suite")
     request = ScoreRequest(paths, suite=suite.name, options=values, typed=context.meta[TYPED], **fields)
     sys.exit(print_expected(request, quiet) if is_dry else score_suite(request, as_json, quiet))
+
+
+def _score_run(path: Path, asked: dict[str, Any], as_json: bool, quiet: bool) -> int:
+    """Score a run anew, print what holds of it, and return the exit code."""
+    from fdbcore.analysis.corpus import Run
+    from fdbcore.report.groups.page import SCORES_PAGE
+    from fdbcore.report.groups.screen import statements_screen
+    from fdbcore.runs.run_scores import score as score_run
+
+    with one_line("fdbcore score", "the new scores of single calls are kept"), Status(quiet or as_json) as status:
+        run = Run(path, since=asked.pop("since"))
+        options.tell_damaged("fdbcore score", (call for call in run.calls if call.damaged_beside))
+        watch = Teller("fdbcore score", status, quiet)
+        content = score_run(run, detectors=asked.pop("vads"), **asked, watch=watch)
+    if as_json:
+        click.echo(json.dumps(content, ensure_ascii=False))
+    elif not quiet:
+        click.echo(f"{statements_screen(content, options.columns())}\n{(asked['out'] or path) / SCORES_PAGE}")
+    for name, reason in content["unread"].items():
+        watch.warn(f"{name}: {reason}")
+    return FAILED if content["unread"] else DONE

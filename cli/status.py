@@ -113,7 +113,7 @@ class Status:
 class Teller(Watch):
     """Tells on standard error what long work does. quiet: tell only what could not be used."""
 
-    def __init__(self, command: str, status: Status, quiet: bool) -> None:
+    def __init__(self, command: str, status: Status, quiet: bool = False) -> None:
         self._command = command
         self._status = status
         self._quiet = quiet

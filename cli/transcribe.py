@@ -18,7 +18,7 @@ from fdbcore.types import TICKS_PER_S
 from . import options
 from .endings import one_line
 from .options import DONE, FAILED, FILE
-from .status import Status
+from .status import Status, Teller
 
 if TYPE_CHECKING:
     from fdbcore.analysis.corpus import Call, Run
@@ -232,9 +232,7 @@ def _doubtful(in_silence: int, in_loops: int) -> str:
 def _renew_page(run: Run, call: Call) -> None:
     """Write the page of a call again, if it has one, with the words on it."""
     from fdbcore.recording.files import REPORT
-    from fdbcore.report.html.values import WHOLE
-
-    from .report_pages import write_pages
+    from fdbcore.runs.single_pages import write_single_pages
 
     if (call.path / REPORT).is_file():
-        write_pages(run, [call], WHOLE, quiet=True)
+        write_single_pages(run, [call], Teller("fdbcore transcribe", Status()))

@@ -9,7 +9,6 @@ from .analysis.corpus import Run as Run
 from .analysis.gates import gate as gate
 from .analysis.rows import call_rows as call_rows
 from .analysis.rows import event_rows as event_rows
-from .analysis.statements import score as score
 from .analysis.trends import trend as trend
 from .clock import MonotonicClock as MonotonicClock
 from .clock import VirtualClock as VirtualClock
@@ -26,6 +25,7 @@ from .runs.replay import replay as replay
 from .runs.replay_many import replay_all as replay_all
 from .runs.requests import RunRequest as RunRequest
 from .runs.requests import ScoreRequest as ScoreRequest
+from .runs.run_scores import score as score
 from .runs.suite_scores import score_suite as score_suite
 from .runs.watch import RunWatch as RunWatch
 from .session.conformance import vad_faults as vad_faults

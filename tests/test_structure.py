@@ -180,6 +180,39 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
     assert set(result.stdout.split()) & {"av", "numba", "plotly", "rich", "scipy", "soxr", "asyncio"} == set()
 
 
+def others_imported(source: Path) -> set[str]:
+    """The packages of others that a source file imports anywhere."""
+    nodes = [*ast.walk(tree(source))]
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    return {name.partition(".")[0] for name in names}
+
+
+def test_one_room_alone_knows_of_a_cluster_and_of_a_store() -> None:
+    """The registry has the names of its parts, so that nothing imports it."""
+    outside = {module: source for module, source in SOURCES.items() if room(module) != "cluster"}
+    assert {module for module, source in outside.items() if "cluster" in map(room, imported(source))} == set()
+    assert {module for module, source in outside.items() if {"ray", "fsspec"} & others_imported(source)} == set()
+    assert {"ray", "fsspec"} <= {
+        name for module in SOURCES.keys() - outside for name in others_imported(SOURCES[module])
+    }
+
+
+@CHECKOUT
+def test_without_an_address_nothing_of_a_cluster_is_loaded(tmp_path: Path) -> None:
+    code = f"""
+import sys
+import fdbcore
+sample, out = {str(ROOT / "benchmarks" / "sample" / "sample.flac")!r}, {str(tmp_path)!r}
+fdbcore.replay(sample, out=out + "/one", vad="energy")
+fdbcore.score(fdbcore.replay_all(sample, out=out + "/many", vad="energy", jobs=1))
+fdbcore.run("echo", clips=[sample], clock="virtual", max_s=1, vad="energy", out=out + "/live")
+print(*(name for name in sys.modules if name.startswith(("fdbcore.cluster", "ray", "fsspec"))))
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert found.stdout.split() == []
+
+
 def test_every_module_can_be_imported_on_its_own() -> None:
     for source in sorted(PACKAGE.rglob("*.py")):
         parts = source.relative_to(PACKAGE.parent).with_suffix("").parts

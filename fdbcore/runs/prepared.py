@@ -18,7 +18,7 @@ from fdbcore.registry import endpoint
 from fdbcore.registry import suite as suite_named
 from fdbcore.runs.budget import check_priced
 from fdbcore.runs.calls_at_once import needed_calls_at_once
-from fdbcore.runs.engines import executor_of, held_calls
+from fdbcore.runs.engines import held_calls
 from fdbcore.runs.folder import check_same_plan, live_name, new_live_folder, seed_of
 from fdbcore.runs.held_here import HeldCalls
 from fdbcore.runs.plan import (
@@ -72,7 +72,7 @@ def prepared(request: RunRequest, *, is_dry: bool = False) -> Iterator[PreparedR
     with ExitStack() as stack:
         path = out = stack.enter_context(_folder(request, systems, is_dry))
         scoring = _scoring(suite, values, request, path, watch if is_dry else None)
-        hold = held_calls(executor_of(request.engine), request.jobs)
+        hold = held_calls(request.engine, request.jobs)
         stack.enter_context(unless_refused(path))
         if suite is not None and data is None and is_dry:
             if shipped_in(path).is_dir() and not suite.options.run:

@@ -75,8 +75,7 @@ class ReplaySettings:
 
     vad, changes: the detector of both sides, and settings of the turn detector, where they differ from those of a
     session's recording (or from the defaults). real_time: keep the real clock. line_open: B could have answered until
-    the recording ended. count_bad_input: a recording that went wrong is scored, too. store: the address of a `Store`
-    that calls go through, where those who replay them do not see `run_path`.
+    the recording ended. count_bad_input: a recording that went wrong is scored, too.
     """
 
     run_path: Path
@@ -85,7 +84,6 @@ class ReplaySettings:
     real_time: bool = False
     line_open: bool = False
     count_bad_input: bool = False
-    store: str | None = None
 
 
 def replay(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import traceback
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from fdbcore.analysis.score import read_quantities, read_scores, score, unscored
@@ -20,8 +19,6 @@ from fdbcore.recording.files import (
     AUDIO,
     DERIVED,
     HEALTH_SCHEMA,
-    LABELS,
-    MARKS,
     META,
     OF_ACTIVITY,
     part_of,
@@ -37,7 +34,6 @@ from fdbcore.recording.versions import installed_versions
 from fdbcore.runs.amend import is_kept, keep_log, lay_again
 from fdbcore.runs.replay import ReplaySettings as ReplaySettings
 from fdbcore.runs.replay import decided_by, replay_session
-from fdbcore.runs.store import Store
 from fdbcore.runtime.executor import Executor
 from fdbcore.session.vad import DEFAULT_VAD, make_vad, vads_of
 from fdbcore.sources.left_out import within_call
@@ -71,63 +67,11 @@ def replayed(
     Closing the iterator ends the work at once; a half-written recording keeps the status "running". Sessions are drawn
     only as needed, so memory does not grow with their number.
     """
-    if settings.store is not None:
-        return _fetched(sessions, settings, executor, Store(settings.store))
-    return executor.results(partial(_replay, settings=settings), sessions, _died, settings.run_path / LOG)
+    return executor.results(partial(replay_one, settings=settings), sessions, died_at, settings.run_path / LOG)
 
 
-def _fetched(
-    sessions: Iterable[tuple[int, SessionInput]], settings: ReplaySettings, executor: Executor, store: Store
-) -> Generator[ReplayResult | None]:
-    """`replayed` through a store: what is in it comes into the run as each call ends."""
-    names: dict[int, str] = {}
-
-    def drawn() -> Iterator[tuple[int, SessionInput]]:
-        for number, session in sessions:
-            names[number] = session.name
-            yield number, session
-
-    with closing(executor.results(partial(_replay_into_store, settings=settings), drawn(), _died)) as results:
-        for each in results:
-            if each is not None:
-                store.fetch(names.pop(each.number), settings.run_path)
-            yield each
-
-
-def _replay_into_store(task: tuple[int, SessionInput], settings: ReplaySettings) -> ReplayResult:
-    """Replay a session in a folder of this machine, which has its earlier recording from the store, and put it there.
-
-    RecordingError if the store cannot be read or written.
-    """
-    assert settings.store is not None
-    store, call = Store(settings.store), task[1].name
-    with TemporaryDirectory(prefix="fdbcore-") as scratch:
-        here, there = Path(scratch) / call, settings.run_path / call
-        store.fetch(call, Path(scratch))
-        _move_places(here, there, here)
-        before = _files_of(here)
-        found = _replay(task, replace(settings, run_path=Path(scratch)))
-        if _files_of(here) != before:
-            _move_places(here, here, there)
-            store.put(call, Path(scratch))
-        told = [text and text.replace(scratch, str(settings.run_path)) for text in (found.reason, found.unscored)]
-    return replace(found, reason=told[0], unscored=told[1])
-
-
-def _move_places(recording: Path, old: Path, new: Path) -> None:
-    """Make a recording name files from where it will lie, in place of where it was made."""
-    for name in (META, LABELS, MARKS, *(f"{DERIVED}/{side}.json" for side in SIDES)):
-        with suppress(RecordingError):  # a damaged one is made anew
-            if (path := recording / name).is_file():
-                write_json(path, with_places_from(new, read_json(path), written_in=old))
-
-
-def _files_of(folder: Path) -> dict[Path, int]:
-    """When each file of a folder was written."""
-    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
-
-
-def _died(task: tuple[int, SessionInput], cause: str) -> ReplayResult:
+def died_at(task: tuple[int, SessionInput], cause: str) -> ReplayResult:
+    """The result of a session whose process died."""
     number, session = task
     why = f"{session.a}: the process that read it died: {cause}; see {LOG}"
     return ReplayResult(number, FAILED, why, why)
@@ -144,7 +88,8 @@ def _keep_freed_memory() -> None:
         mallopt(_M_MMAP_THRESHOLD, 2 << 20)  # larger ones, such as columns of long calls, still go back at once
 
 
-def _replay(task: tuple[int, SessionInput], settings: ReplaySettings) -> ReplayResult:
+def replay_one(task: tuple[int, SessionInput], settings: ReplaySettings) -> ReplayResult:
+    """Replay and score a numbered session, or keep its earlier recording. What fails is in the result."""
     number, session = task
     _keep_freed_memory()
     try:

@@ -26,7 +26,7 @@ from fdbcore.recording.run import (
     write_corpus,
 )
 from fdbcore.registry import vad as vad_of
-from fdbcore.runs.engines import executor_of
+from fdbcore.runs.engines import ReplayStore, executor_of
 from fdbcore.runs.pages import WRITTEN, keep_others_in, write_results
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, replayed
 from fdbcore.runtime.executor import Executor, Workers
@@ -103,18 +103,20 @@ def replay_corpus(
     executor: Executor,
     oddities: Oddities,
     watch: Callable[[ReplayProgress, ReplayResult | None], None] = lambda progress, ended: None,
+    store: ReplayStore | None = None,
 ) -> list[CorpusCall]:
     """Replay all calls, write corpus.json, and return its entries, one for each call.
 
-    watch: called for each call that has ended, and several times a second with None. On KeyboardInterrupt (also one
-    from `watch`) the work is ended and what has ended is written; then it is raised again. RecordingError if the
-    run cannot be written, or if another command replays into it.
+    watch: called for each call that has ended, and several times a second with None. store: what calls go through, if
+    those who replay them do not see the folder of the run. On KeyboardInterrupt (also one from `watch`) the work is
+    ended and what has ended is written; then it is raised again. RecordingError if the run cannot be written, or if
+    another command replays into it.
     """
     began = utc_now()
     entries = [_entry(call, settings.run_path) for call in calls]
     progress = ReplayProgress(len(calls), failed=sum(call.error is not None for call in calls))
     tasks = ((number, call.session) for number, call in enumerate(calls) if call.error is None)
-    results = replayed(tasks, settings, executor)
+    results = (replayed if store is None else store.replayed)(tasks, settings, executor)
     with alone_in(settings.run_path, "replaying into", _LEAVING_S), closing(results) as ended:
         _note_dropped_calls(entries, settings.run_path, oddities)
         _save(entries, settings, oddities, began)

@@ -148,10 +148,7 @@ class ScoreRequest(_OfRuns, frozen=True, kw_only=True):
     def paths(self) -> list[Path]:
         """The folders and files of what is scored. SettingsError for what is neither a run nor a path."""
         several = self.runs if isinstance(self.runs, Sequence) and not isinstance(self.runs, str) else [self.runs]
-        for each in several:
-            if not isinstance(each, str | os.PathLike | OnDisk):
-                raise SettingsError(f"runs: expected runs or paths, got {each!r}")
-        return [Path(each) if isinstance(each, str | os.PathLike) else each.path for each in several]
+        return [path_of(each) for each in several]
 
 
 SCORE_OPTIONS: Final[Mapping[str, Option]] = {
@@ -168,6 +165,20 @@ SCORE_OPTIONS: Final[Mapping[str, Option]] = {
 """What `fdbcore score` calls the fields of a request."""
 
 
+def path_of(run: OnDisk | Place) -> Path:
+    """The folder of a run. SettingsError for what is neither a run nor a path."""
+    if not isinstance(run, str | os.PathLike | OnDisk):
+        raise SettingsError(f"runs: expected runs or paths, got {run!r}")
+    return Path(run) if isinstance(run, str | os.PathLike) else run.path
+
+
+def check_vads(names: Iterable[str]) -> None:
+    """SettingsError for an unknown voice activity detector."""
+    for name in names:
+        with told_as("--vad", "vad"):
+            vad_of(name)
+
+
 def checked(options: Mapping[str, Option], request: Struct) -> None:
     """SettingsError for a value of a request that its option does not take."""
     for name, option in options.items():
@@ -177,9 +188,8 @@ def checked(options: Mapping[str, Option], request: Struct) -> None:
         if kind is not None or (value is None and option.unset is None):
             continue
         taken = _taken(option, value)
-        for vad in () if option.flag != "--vad" else taken if option.several else [taken]:
-            with told_as("--vad", "vad"):
-                vad_of(vad)
+        if option.flag == "--vad":
+            check_vads(taken if option.several else [taken])
 
 
 def asked_by(

@@ -12,7 +12,6 @@ from msgspec import to_builtins
 
 from fdbcore import clock
 from fdbcore.analysis.corpus import Call, Run
-from fdbcore.analysis.statements import score
 from fdbcore.errors import SettingsError
 from fdbcore.models.model_table import PRICES, recipient, stated_text
 from fdbcore.protocols.suite import WRITTEN_EARLY, Suite
@@ -22,7 +21,7 @@ from fdbcore.recording.run import is_planned, read_plan
 from fdbcore.registry import suite as suite_named
 from fdbcore.registry import suites
 from fdbcore.report.evidence import of_making, run_of
-from fdbcore.report.groups.page import write_statements
+from fdbcore.report.groups.page import SCORES_PAGE
 from fdbcore.report.groups.words import settings
 from fdbcore.report.scorecard.cases import shown as shown_cases
 from fdbcore.report.scorecard.document import document as card_document
@@ -34,6 +33,7 @@ from fdbcore.runs.engines import executor_of
 from fdbcore.runs.judge_flags import VADS
 from fdbcore.runs.kept_scores import SCORES, read_kept_scores
 from fdbcore.runs.requests import SCORE_OPTIONS, ScoreRequest, asked_by, checked, option_values
+from fdbcore.runs.run_scores import score
 from fdbcore.runs.scored_pages import write_scored_pages
 from fdbcore.runs.services import ends_soon
 from fdbcore.runs.watch import Watch
@@ -134,12 +134,11 @@ def _what_moves(card: Scorecard, request: ScoreRequest, out: Path, watch: Watch)
         by="system",
         sensitivity=request.sensitivity,
         detectors=request.vads,
-        executor=executor_of(request.engine),
+        engine=request.engine,
         out=part_of(out, TURN_TAKING),
-        watch=watch.step,
+        watch=watch,
     )
-    page = write_statements(content, part_of(out, TURN_TAKING))
-    yield f"turn-taking by other detectors or settings: {page}"
+    yield f"turn-taking by other detectors or settings: {part_of(out, TURN_TAKING) / SCORES_PAGE}"
     for label, text in settings(content):
         yield f"{label}: {text}" if label else text
 

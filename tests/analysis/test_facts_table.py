@@ -20,13 +20,13 @@ from fdbcore.analysis.facts import FACTS
 from fdbcore.analysis.facts_table import READ_FILES, TABLE, FactsTable
 from fdbcore.analysis.kept import _scores_sha256 as scores_sha256
 from fdbcore.analysis.rows import call_rows, event_rows
-from fdbcore.analysis.statements import score
 from fdbcore.analysis.survey import survey
 from fdbcore.recording.files import HEALTH, META, QUANTITIES
 from fdbcore.recording.reader import Recording
 from fdbcore.report.html.templates import INDEX
 from fdbcore.report.run.page import write_index
 from fdbcore.runs.pages import summary_of, write_results
+from fdbcore.runs.run_scores import score
 from fdbcore.runtime.executor import ThisProcess
 
 __all__ = ["ran"]

@@ -17,8 +17,8 @@ from fdbcore.analysis.comparison import compare
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.gates import gate
 from fdbcore.analysis.label_agreement import agreement
-from fdbcore.analysis.statements import score
 from fdbcore.report.schemas import DOCUMENTS, as_text, schema, schema_file
+from fdbcore.runs.run_scores import score
 
 GATES = [
     "premature_per_turn <= 0.001",

@@ -20,9 +20,9 @@ from helpers.ray_nodes import RayNodes, ray_nodes
 from helpers.voices import voices, write
 from msgspec.structs import replace
 
+from fdbcore.cluster.engine import RayCluster
 from fdbcore.recording.files import META
 from fdbcore.runs.calls_at_once import calls_at_once, keep
-from fdbcore.runs.ray_cluster import RayCluster
 from fdbcore.types.timing import HeldAtOnce
 
 pytestmark = [
@@ -123,7 +123,11 @@ def test_nothing_else_of_the_cluster_runs_beside_live_calls(nodes: RayNodes, cli
     run = tmp_path / "run"
     process = started(run, clip, nodes, "--trials", "2", "--jobs", "1")
     wait_until(lambda: under_way(run) == 2)
-    found = [each for each in RayCluster(nodes.address).results(abs, [-1], lambda item, cause: 0) if each is not None]
+    found = [
+        each
+        for each in RayCluster(f"ray://{nodes.address}").results(abs, [-1], lambda item, cause: 0)
+        if each is not None
+    ]
     assert found == [1]
     assert kinds(run) == ["done"] * 2, "it began when they had ended"
     _, stderr = process.communicate(timeout=120)

@@ -19,9 +19,9 @@ from helpers.ray_nodes import RayNodes, ray_nodes
 from helpers.voices import voices, write
 
 from fdbcore.cli.main import main
+from fdbcore.cluster.engine import RayCluster
 from fdbcore.recording.files import META, QUANTITIES
 from fdbcore.recording.run import CORPUS, DONE, LOG, read_corpus
-from fdbcore.runs.ray_cluster import RayCluster
 from fdbcore.runtime.executor import FEW_ITEMS, results_in_order
 
 NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'fdbcore[cluster]'")
@@ -129,7 +129,7 @@ def test_a_command_that_ends_early_ends_its_work_and_goes_on(
 
 @NEEDS_RAY
 def test_results_errors_and_deaths_come_from_a_cluster_as_from_processes(nodes: RayNodes, tmp_path: Path) -> None:
-    cluster = RayCluster(nodes.address)
+    cluster = RayCluster(f"ray://{nodes.address}")
     numbers = range(FEW_ITEMS + 5)
     assert [*results_in_order(cluster, operator.neg, numbers)] == [-number for number in numbers]
     with pytest.raises(ValueError, match="invalid literal"):
@@ -166,8 +166,8 @@ def test_a_node_with_other_versions_is_refused(nodes: RayNodes, calls: Path, tmp
     [
         ("ray://127.0.0.1:1", "expected the head of a Ray cluster there: [Errno 111] Connection refused"),
         ("ray://6379", "expected ray://HOST:PORT, such as ray://127.0.0.1:6379"),
-        ("ray://", "expected ray or ray://HOST:PORT, got ray://"),
-        ("dask", "expected ray or ray://HOST:PORT, got dask"),
+        ("ray://", "expected ray://HOST:PORT, such as ray://127.0.0.1:6379"),
+        ("dask", "--engine: expected one of ray, got 'dask'"),
     ],
 )
 def test_an_engine_that_cannot_be_used_is_one_line(engine: str, told: str, calls: Path, tmp_path: Path) -> None:

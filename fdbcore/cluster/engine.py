@@ -1,7 +1,7 @@
-"""Does work on the machines of a Ray cluster: `RayCluster`, an `Executor`.
+"""Does work on the machines of a Ray cluster: `RayCluster`, an `Engine`.
 
 Each task works on one item, on one processor of any node; recognisers and judges are asked on nodes that have what each
-needs.
+needs; live calls are held on nodes that do nothing else.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Final
 
 from fdbcore.clock import now_ns
+from fdbcore.cluster.calls import CallsOnCluster
+from fdbcore.cluster.hosts import hosting
+from fdbcore.cluster.tasks import JOINING_S, Needs, RayEntry
 from fdbcore.errors import FdbError, MissingExtraError, SettingsError
-from fdbcore.runs.ray_hosts import hosting
-from fdbcore.runs.ray_tasks import JOINING_S, Needs, RayEntry
 from fdbcore.runtime.executor import LOOK_S, Item, Result, WorkResult
+from fdbcore.session.converse import LiveSettings
 
 _REACHING_S: Final = 5.0  # how long the head of a cluster may take to answer
 
@@ -28,18 +30,18 @@ _REACHING_S: Final = 5.0  # how long the head of a cluster may take to answer
 class RayCluster:
     """The processors of a Ray cluster that this machine belongs to.
 
-    address: HOST:PORT of its head, as `ray start --head` prints it; "" for what RAY_ADDRESS names, or else runs here.
-    jobs: at most so many items at a time. MissingExtraError without Ray, SettingsError if nobody answers there.
+    name: "ray://HOST:PORT" of its head, as `ray start --head` prints it; "ray" for what RAY_ADDRESS names, or else runs
+    here. jobs: at most so many items at a time. MissingExtraError without Ray, SettingsError if nobody answers there.
     """
 
-    def __init__(self, address: str = "", jobs: int | None = None) -> None:
-        name = f"ray://{address}" if address else "ray"
+    def __init__(self, name: str, jobs: int | None = None) -> None:
         if find_spec("ray") is None:
             raise MissingExtraError(f"--engine {name} needs Ray: pip install 'fdbcore[cluster]'")
-        if address:
+        address = name.removeprefix("ray").removeprefix("://")
+        if name != "ray":
             _check_answers(address, name)
         self.jobs = jobs or sys.maxsize
-        self.entry: Final = RayEntry(name, address, self.jobs)
+        self._entry: Final = RayEntry(name, address, self.jobs)
 
     def results(
         self,
@@ -54,7 +56,7 @@ class RayCluster:
         """
         remaining, numbers, under_way = iter(items), count(), dict[int, Item]()
         room, began_ns = 0, now_ns()
-        ray = self.entry.process(work, Needs(), log)
+        ray = self._entry.process(work, Needs(), log)
         try:
             while True:
                 while len(under_way) < room and (drawn := [*islice(remaining, 1)]):
@@ -65,7 +67,7 @@ class RayCluster:
                     return
                 if not wait([ray.connection], LOOK_S):
                     if not room and now_ns() - began_ns > 1e9 * JOINING_S:
-                        raise self.entry.refusal(
+                        raise self._entry.refusal(
                             f"expected a processor of the cluster within {JOINING_S:.0f} s, got none"
                         )
                     yield None
@@ -78,7 +80,7 @@ class RayCluster:
                         case int():
                             room = message
                         case str():
-                            raise self.entry.refusal(message)
+                            raise self._entry.refusal(message)
                         case number, WorkResult():
                             del under_way[number]
                             yield message[1].get()
@@ -89,7 +91,11 @@ class RayCluster:
 
     def hosting(self) -> AbstractContextManager[None]:
         """See `Executor`: on nodes that have what each recogniser says it needs."""
-        return hosting(self.entry)
+        return hosting(self._entry)
+
+    def held(self, run_path: Path, settings: LiveSettings, calls_per_node: int | None) -> CallsOnCluster:
+        """See `Engine`."""
+        return CallsOnCluster(self._entry, run_path, settings, calls_per_node)
 
 
 def _check_answers(address: str, name: str) -> None:

@@ -17,11 +17,11 @@ from multiprocessing.connection import wait
 from typing import Any, Final, TypeAlias
 
 from fdbcore import registry
+from fdbcore.cluster.tasks import JOINING_S, Needs, RayEntry
 from fdbcore.errors import FdbError, MissingExtraError, PartyError, SettingsError
 from fdbcore.models.judge import Tally
 from fdbcore.protocols import Judge, Transcriber
 from fdbcore.recording.form import NOT_OF_FORM
-from fdbcore.runs.ray_tasks import JOINING_S, Needs, RayEntry
 from fdbcore.runtime.executor import LOOK_S, WorkResult
 from fdbcore.types import Rubric
 from fdbcore.types.usage import ModelUsage, Service

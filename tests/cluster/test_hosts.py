@@ -24,9 +24,9 @@ from helpers.ray_nodes import RayNodes, ray_nodes
 from helpers.staged_runs import beeping_run
 
 from fdbcore.audio.wav import wav_bytes
+from fdbcore.cluster.engine import RayCluster
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.registry import transcriber
-from fdbcore.runs.ray_cluster import RayCluster
 
 pytestmark = [
     pytest.mark.slow,
@@ -176,7 +176,7 @@ def test_a_recogniser_that_asks_for_a_gpu_hears_on_a_node_that_has_one(nodes: Ra
     here.close()
     nodes.add_with_gpu()
     try:
-        with RayCluster(nodes.address).hosting():
+        with RayCluster(f"ray://{nodes.address}").hosting():
             there = transcriber(address)
             found = there.words(wav, "en")
             assert (there.describe(), there.at_once) == (described, 2 * 8)

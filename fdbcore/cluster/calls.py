@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from fdbcore.clock import now_ns
+from fdbcore.cluster.tasks import JOINING_S, Here, RayEntry, why_not_joined
 from fdbcore.recording.run import LOG
 from fdbcore.runs.calls_at_once import needed_calls_at_once
 from fdbcore.runs.held_here import CallNews, CallsHere, Ended, LiveCall, lost
-from fdbcore.runs.ray_tasks import JOINING_S, Here, RayEntry, why_not_joined
 from fdbcore.runtime.process import WorkerProcess
 from fdbcore.runtime.waits import Wait
 from fdbcore.session.converse import OPENING, LiveSettings
@@ -63,7 +63,7 @@ class CallsOnCluster:
     calls of one that dies are invalid, for the reason that it died.
     """
 
-    def __init__(self, entry: RayEntry, run_path: Path, settings: LiveSettings, *, calls_per_node: int | None) -> None:
+    def __init__(self, entry: RayEntry, run_path: Path, settings: LiveSettings, calls_per_node: int | None) -> None:
         self.error: str | None = None
         self.at_once = 0
         self._entry = entry
