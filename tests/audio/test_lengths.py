@@ -216,8 +216,7 @@ def test_not_a_sample_may_be_missing_where_the_header_states_them(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("kind", "at", "size"),
-    [("au", 8, b"\xff" * 4), ("caf", -12, b"\xff" * 8), ("aiff", -12, b"\x7f\0\0\x08")],
+    ("kind", "at", "size"), [("au", 8, b"\xff" * 4), ("caf", -12, b"\xff" * 8), ("aiff", -12, b"\x7f\0\0\x08")]
 )
 def test_a_length_that_is_left_open_is_told_and_all_is_read(tmp_path: Path, kind: str, at: int, size: bytes) -> None:
     path = tmp_path / f"x.{kind}"

@@ -573,10 +573,7 @@ def test_the_length_of_a_packet_is_what_libopus_makes_of_it(frame_ms: int) -> No
     assert opus_samples(packet) == len(OpusDecoder().decode(packet)) == frame_ms * MS
 
 
-@given(
-    st.lists(st.tuples(st.integers(1, 30_000), st.integers(0, 2000)), min_size=1, max_size=80),
-    st.integers(-16, 16),
-)
+@given(st.lists(st.tuples(st.integers(1, 30_000), st.integers(0, 2000)), min_size=1, max_size=80), st.integers(-16, 16))
 def test_minimum_transit_is_below_all_packets_of_the_last_10_s(steps: list[tuple[int, int]], drift: int) -> None:
     minimum, naive = MinimumTransit(), NaiveMinimum()
     arrivals = np.cumsum([step for step, _ in steps]).tolist()

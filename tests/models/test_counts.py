@@ -80,8 +80,7 @@ TOLD = {"text_in_tokens": 357, "audio_in_tokens": 165, "text_out_tokens": 136, "
 
 
 @pytest.mark.parametrize(
-    ("other", "counts"),
-    [("text", TOLD), ("audio", TOLD | {"text_in_tokens": 332, "audio_in_tokens": 190})],
+    ("other", "counts"), [("text", TOLD), ("audio", TOLD | {"text_in_tokens": 332, "audio_in_tokens": 190})]
 )
 def test_a_turn_of_gemini_live(other: Literal["text", "audio"], counts: dict[str, int]) -> None:
     """A turn whose details leave 25 tokens of the prompt out, as one was seen on the wire in October 2026."""

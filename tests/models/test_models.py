@@ -37,12 +37,7 @@ from fdbcore.models.vendor import ATTEMPTS, VendorModel
 from fdbcore.runtime.waits import Wait, watching_waits
 from fdbcore.types import Reply, Request
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"a": {"type": "integer"}},
-    "required": ["a"],
-    "additionalProperties": False,
-}
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 KEYS = ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
 
 

@@ -19,17 +19,7 @@ from fakes.outside import Outside
 from fakes.planted_speech import find
 from fakes.realtime.plan import tones
 from helpers.conformance import Behaviour
-from helpers.live_calls import (
-    DONE,
-    assert_opening_fails,
-    assert_replays,
-    held,
-    of_kind,
-    opened,
-    probed,
-    said,
-    speaks,
-)
+from helpers.live_calls import DONE, assert_opening_fails, assert_replays, held, of_kind, opened, probed, said, speaks
 from helpers.vendor_conformance import VendorConformance
 
 from fdbcore.endpoints.vendors.freeze_omni import FreezeOmni, freeze_omni

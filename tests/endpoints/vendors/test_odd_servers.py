@@ -120,8 +120,7 @@ def test_details_of_another_form_do_no_harm(tmp_path: Path, odd: dict[str, Any])
 
 
 @pytest.mark.parametrize(
-    "hello",
-    [[{"type": "error", "error": "bad model"}], [READY[0], {"type": "session.updated", "session": [1]}]],
+    "hello", [[{"type": "error", "error": "bad model"}], [READY[0], {"type": "session.updated", "session": [1]}]]
 )
 def test_a_handshake_that_cannot_be_read_is_told(tmp_path: Path, hello: Messages) -> None:
     with OddServer(hello=hello) as server:

@@ -17,16 +17,7 @@ from fakes.live.plan import Reason
 from fakes.live_server import Call, Faults, LivePlan, LiveServer, Reply, place_of, tones
 from fakes.worlds import Shop
 from helpers.conformance import PROMPT_S, Behaviour
-from helpers.live_calls import (
-    DONE,
-    assert_replays,
-    assert_shopped,
-    held,
-    of_kind,
-    open_and_close,
-    said,
-    speaks,
-)
+from helpers.live_calls import DONE, assert_replays, assert_shopped, held, of_kind, open_and_close, said, speaks
 from helpers.realtime_behaviours import FAULTS, FaultsConformance
 
 from fdbcore.endpoints.vendors.live_session import Delegated

@@ -34,11 +34,7 @@ QUIET = "firstSpeaker=FIRST_SPEAKER_USER"
 
 
 def at(
-    server: UltravoxServer,
-    settings: str = QUIET,
-    model: str = "ultravox-v0.7",
-    timeout_s: float = 10,
-    key: str = KEYED,
+    server: UltravoxServer, settings: str = QUIET, model: str = "ultravox-v0.7", timeout_s: float = 10, key: str = KEYED
 ) -> Ultravox:
     return ultravox(f"ultravox:{model}?base_url={server.url('http')}/api&{key}&{settings}", timeout_s)
 
