@@ -7,7 +7,7 @@ import base64
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,9 +42,6 @@ class OddServer(Loopback):
 
     def routes(self) -> Sequence[web.RouteDef]:
         return [web.get("/{path:.*}", self._serve)]
-
-    def faults_of_its_own(self) -> Iterable[BaseException]:
-        return ()
 
     async def _serve(self, request: web.Request) -> web.WebSocketResponse:
         ws = web.WebSocketResponse()
