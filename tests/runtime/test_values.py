@@ -1,15 +1,21 @@
-"""JSON of others: read if it can be written again, and looked up by references."""
+"""JSON and TOML of others: read if they can be written again, looked up by references, and never nested without end."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fdbcore.analysis.gate_file import read_gates
+from fdbcore.cli.main import main
+from fdbcore.errors import InputError
 from fdbcore.runtime.json_values import MOST_DEPTH, json_or_text, json_value, resolved
+from fdbcore.runtime.toml_values import toml_values
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
@@ -63,3 +69,34 @@ def test_a_reference_becomes_what_it_refers_to(reference: str, found: Any) -> No
 )  # fmt: skip
 def test_a_text_that_refers_to_nothing_stays(text: str) -> None:
     assert resolved(text, RESULTS) == text
+
+
+DEEP = "x = " + 3000 * "[" + 3000 * "]"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "scenarios validate deep.toml",
+        "run --a scripted:deep.toml --system exec:cat",
+        "run --a scripted:caller --system cascaded:deep.toml",
+    ],
+)
+def test_nesting_without_end_is_a_line(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("deep.toml").write_text(DEEP)
+    result = CliRunner().invoke(main, command.split(), catch_exceptions=False)
+    assert result.exit_code
+    assert "it is nested deeper than 32" in " ".join(result.output.split())
+
+
+def test_gates_nested_without_end_are_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "gates.toml"
+    path.write_text(DEEP)
+    with pytest.raises(InputError, match="expected TOML: it is nested deeper than 32"):
+        read_gates(path)
+
+
+def test_a_key_of_many_parts_is_refused_before_it_takes_all_memory() -> None:
+    with pytest.raises(ValueError, match="more than 1,000 points"):
+        toml_values(".".join("a" * 30_000) + " = 1")
