@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-import resource
 import shutil
 import signal
 import struct
@@ -12,7 +10,6 @@ import subprocess
 import sys
 import textwrap
 import wave
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import sphn
+from fakes.disks import full_after
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.io import wavfile
@@ -308,20 +306,10 @@ def test_a_copy_made_while_it_is_written_is_readable(tmp_path: Path) -> None:
     assert np.array_equal(read(Path(crashed)), noise(20_000, 2))
 
 
-@contextlib.contextmanager
-def disk_full_after(file_bytes: int) -> Iterator[None]:
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
 def test_a_full_disk_is_one_error_and_what_was_written_is_readable(tmp_path: Path) -> None:
     path = tmp_path / "x.wav"
     pcm = noise(2 * SAMPLE_RATE_HZ, 2)
-    with disk_full_after(200_003), WavWriter(path, 2) as writer:
+    with full_after(200_003), WavWriter(path, 2) as writer:
         writer.write(pcm[:48_000])
         with pytest.raises(RecordingError, match=r"x\.wav: expected to write audio, got: .*; 1\.04 s are kept$"):
             writer.write(pcm[48_000:])
@@ -332,7 +320,7 @@ def test_a_full_disk_is_one_error_and_what_was_written_is_readable(tmp_path: Pat
 
 
 def test_a_disk_without_room_for_the_header_is_one_error(tmp_path: Path) -> None:
-    with disk_full_after(40), pytest.raises(RecordingError, match=r"x\.wav: expected to write audio, got: .*; 0\.00 s"):
+    with full_after(40), pytest.raises(RecordingError, match=r"x\.wav: expected to write audio, got: .*; 0\.00 s"):
         WavWriter(tmp_path / "x.wav", 2)
 
 

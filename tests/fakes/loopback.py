@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import ssl
 import threading
 from abc import ABC, abstractmethod
@@ -64,6 +65,13 @@ class Loopback(ABC):
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls).start()
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 where nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def serve_alone(server: Loopback) -> None:
