@@ -13,14 +13,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pytest
-from click.testing import CliRunner
 from fakes.disks import SlowDisk, full_after
+from helpers.commands import done
 from helpers.voices import DIALOGUE, RATE_HZ, voices
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import wavfile
 
-from fdbcore.cli.main import main
 from fdbcore.clock import MonotonicClock
 from fdbcore.errors import RecordingError
 from fdbcore.recording.files import HEALTH, MARKS, META, json_pieces
@@ -62,13 +61,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         wavfile.write(path / f"{name}.wav", RATE_HZ, pcm)
     (path / "log.jsonl").write_text('{"time": 1.5, "name": "asr_final"}\n')
     live = ["run", "--clips", f"{path / 'one.wav'}?tail_s=3", "--system", "echo", "--clock", "virtual"]
-    for arguments in (
-        [*live, "--vad", "energy", "--out", path / "live"],
-        ["replay", path / "live" / "one", "--out", path, "--marks", path / "log.jsonl", "--marks-offset-ms", "0"],
-        ["replay", "-a", path / "a.wav", "-b", path / "b.wav", "--vad", "energy", "--out", path / "files"],
-    ):
-        result = CliRunner().invoke(main, list(map(str, arguments)))
-        assert result.exit_code == 0, result.output
+    done(*live, "--vad", "energy", "--out", path / "live")
+    done("replay", path / "live" / "one", "--out", path, "--marks", path / "log.jsonl", "--marks-offset-ms", 0)
+    done("replay", "-a", path / "a.wav", "-b", path / "b.wav", "--vad", "energy", "--out", path / "files")
     return path
 
 

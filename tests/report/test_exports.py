@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from click.testing import CliRunner
 from fakes.recordings import drawn_recording, sample_recording
+from helpers.commands import done
 from msgspec import convert
 
 from fdbcore.analysis.score import score
-from fdbcore.cli.main import main
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.measures.reading import Reading
 from fdbcore.report.call.document import document
@@ -226,13 +225,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         soundfile.write(folder / "calls" / f"{number}.wav", pcm[start_s * rate_hz : (start_s + 14) * rate_hz], rate_hz)
     found = [folder / "v1", folder / "v2"]
     for run in found:
-        fdbcore("replay", folder / "calls", "--vad", "energy", "--quiet", "--out", run)
+        done("replay", folder / "calls", "--vad", "energy", "--quiet", "--out", run)
     return found
-
-
-def fdbcore(*arguments: object) -> None:
-    result = CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
 
 
 def heard(run: Path) -> str:
@@ -249,7 +243,7 @@ def told(text: str, name: str) -> list[str]:
 
 
 def test_a_trend_says_its_command_and_what_each_run_rests_on(runs: list[Path]) -> None:
-    fdbcore("report", *runs)
+    done("report", *runs)
     page = (runs[1] / "trend.html").read_text()
     assert told(page, "command") == [f"fdbcore report {runs[0]} {runs[1]}"]
     assert [re.fullmatch(r"20\d\d-\d\d-\d\d", date) is not None for date in told(page, "date")] == [True]
@@ -261,7 +255,7 @@ def test_a_trend_says_its_command_and_what_each_run_rests_on(runs: list[Path]) -
 
 
 def test_tables_for_a_paper_say_it_in_a_comment(runs: list[Path], tmp_path: Path) -> None:
-    fdbcore("report", runs[1], "--baseline", runs[0], "--figures", tmp_path / "paper", "--quiet")
+    done("report", runs[1], "--baseline", runs[0], "--figures", tmp_path / "paper", "--quiet")
     for name in ("table.tex", "differences.tex"):
         tex = (tmp_path / "paper" / name).read_text()
         assert told(tex, "command")[0].startswith(f"fdbcore report {runs[1]} --baseline")
@@ -271,7 +265,7 @@ def test_tables_for_a_paper_say_it_in_a_comment(runs: list[Path], tmp_path: Path
 
 
 def test_a_scorecard_says_it_with_the_hash_of_its_scores(tmp_path: Path) -> None:
-    fdbcore("score", "--suite", "dialogue-acts", "--out", tmp_path / "ACTS", "--quiet")
+    done("score", "--suite", "dialogue-acts", "--out", tmp_path / "ACTS", "--quiet")
     expected = hashlib.sha256((tmp_path / "ACTS" / "scores.json").read_bytes()).hexdigest()
     for name in ("report.html", "table.tex"):
         text = (tmp_path / "ACTS" / name).read_text()

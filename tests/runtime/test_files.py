@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from helpers import commands
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fdbcore.analysis.gate_file import read_gates
-from fdbcore.cli.main import main
 from fdbcore.errors import InputError
 from fdbcore.recording.files import write_text
 from fdbcore.runtime.json_values import MOST_DEPTH, json_or_text, json_value, resolved
@@ -91,7 +90,7 @@ DEEP = "x = " + 3000 * "[" + 3000 * "]"
 def test_nesting_without_end_is_a_line(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("deep.toml").write_text(DEEP)
-    result = CliRunner().invoke(main, command.split(), catch_exceptions=False)
+    result = commands.command(*command.split())
     assert result.exit_code
     assert "it is nested deeper than 32" in " ".join(result.output.split())
 

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from fakes.deepgram_server import DeepgramServer
 from fakes.far_end import Reply, Use
 from fakes.planted_speech import find
 from fakes.voice_agent import Quirks
 from fakes.worlds import Shop
+from helpers.commands import command
 from helpers.live_calls import DONE, assert_opening_fails, called, held, of_kind, probed, said, speaks
 from helpers.vendor_conformance import KEYED, VARIABLE, KeyedConformance
 
-from fdbcore.cli.main import main
 from fdbcore.endpoints.vendors import json_ws as module
 from fdbcore.endpoints.vendors.json_ws import JsonWs, json_ws
 from fdbcore.measures.reading import Reading
@@ -199,10 +198,8 @@ def test_a_server_is_told_that_we_are_there_until_the_call_begins(monkeypatch: p
 
 def test_doctor_waits_until_the_settings_are_applied() -> None:
     with DeepgramServer() as server:
-        told = CliRunner().invoke(main, ["doctor", address(server)])
+        told = command("doctor", address(server))
     assert re.search(r"deepgram:gpt-4o-mini.*: ready in", told.output)
     assert "untried: Deepgram's own server" in told.output
     with DeepgramServer() as server:
-        told = CliRunner().invoke(main, ["doctor", address(server, model="gpt-1")])
-    assert told.exit_code == 1
-    assert "ready in" not in told.output
+        assert "ready in" not in command("doctor", address(server, model="gpt-1"), code=1).output

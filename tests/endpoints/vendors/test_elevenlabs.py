@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from fakes.elevenlabs_server import ElevenLabsServer
 from fakes.far_end import Reply, Use
 from fakes.planted_speech import find
 from fakes.voice_agent import Quirks
 from fakes.worlds import Shop
+from helpers.commands import command
 from helpers.live_calls import DONE, assert_opening_fails, called, held, of_kind, probed, said, speaks
 from helpers.vendor_conformance import KEYED, VARIABLE, TurnsConformance
 
-from fdbcore.cli.main import main
 from fdbcore.endpoints.vendors.json_ws import JsonWs, _is_websocket_of, json_ws
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.transcript import transcript
@@ -175,12 +174,11 @@ def test_a_key_that_the_server_echoes_is_written_nowhere(tmp_path: Path) -> None
 
 def test_doctor_waits_for_the_confirmed_form_and_says_what_is_untried() -> None:
     with ElevenLabsServer() as server:
-        told = CliRunner().invoke(main, ["doctor", address(server)])
+        told = command("doctor", address(server))
     assert re.search(r"elevenlabs:agent_1.*: ready in", told.output)
     assert "untried: ElevenLabs' own server" in told.output
     with ElevenLabsServer(Quirks(forms={"out": "mp3_44100"})) as server:
-        told = CliRunner().invoke(main, ["doctor", address(server)])
-    assert told.exit_code == 1
+        told = command("doctor", address(server), code=1)
     assert "got 'mp3_44100'" in told.output
     assert "ready in" not in told.output
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command
 from helpers.settings_table import listed
 
-from fdbcore.cli.main import main
 from fdbcore.endpoints.cascaded.settings import SETTINGS as CASCADED
 from fdbcore.endpoints.vendors.freeze_omni import SETTINGS as FREEZE_OMNI
 from fdbcore.endpoints.vendors.gemini_session import SETTINGS as GEMINI_LIVE
@@ -72,10 +71,9 @@ def test_a_flag_that_is_neither_is_one_line() -> None:
     ],
 )
 def test_settings_that_a_server_refuses_together_are_refused_before_it_is_asked(address: str, expected: str) -> None:
-    command = ["run", "--a", "scripted:caller", "--system", f"{address}&base_url=http://127.0.0.1:9", "--dry-run"]
-    result = CliRunner().invoke(main, command)
-    assert result.exit_code == 2
-    assert f"Error: --system: {expected}" in result.stderr.splitlines()
+    system = f"{address}&base_url=http://127.0.0.1:9"
+    told = command("run", "--a", "scripted:caller", "--system", system, "--dry-run", code=2).stderr
+    assert f"Error: --system: {expected}" in told.splitlines()
 
 
 @pytest.mark.parametrize(("settings", "detector"), [("threshold=0.4", "server_vad"), ("", None)])
