@@ -514,11 +514,7 @@ def test_words_meet_a_goal(groups: list[list[str]], words: str, is_met: bool) ->
 def test_a_brief_that_cannot_be_used(tmp_path: Path) -> None:
     path = tmp_path / "brief.json"
     empty = '{"schema": "fdbcore.brief/1"}'
-    for text, told in [
-        ("{", "brief"),
-        ('{"schema": "x/1"}', "Invalid value 'x/1'"),
-        (empty, "required field `id`"),
-    ]:
+    for text, told in [("{", "brief"), ('{"schema": "x/1"}', "Invalid value 'x/1'"), (empty, "required field `id`")]:
         path.write_text(text)
         with pytest.raises(SettingsError, match=told) as error:
             read_brief(path)

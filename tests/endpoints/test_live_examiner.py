@@ -263,10 +263,7 @@ THERE = [
     ],
 )
 def test_speech_models_of_other_vendors_play_it_too(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    made: Callable[[], GeminiLiveServer | UltravoxServer],
-    address: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: Callable[[], GeminiLiveServer | UltravoxServer], address: str
 ) -> None:
     with made() as server:
         monkeypatch.setenv("THERE_TEST_KEY", server.KEY)

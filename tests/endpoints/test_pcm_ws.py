@@ -312,12 +312,7 @@ async def greet_in_prose(call: Call) -> None:
         (close_busy, 101, "closed by the system: 1013 one at a time before `ready`", True),
         (close_for_good, 101, "closed by the system: 1008 who are you before `ready`", False),
         (crash, 101, "the connection was lost before `ready`", False),
-        (
-            send_short,
-            101,
-            "sent a frame of 959 bytes, expected 960 (10 ms of 48000 Hz mono, 16 bit)",
-            False,
-        ),
+        (send_short, 101, "sent a frame of 959 bytes, expected 960 (10 ms of 48000 Hz mono, 16 bit)", False),
         (greet_in_prose, 101, "expected a JSON object with a type, got 'ready when you are\\n'", False),
         (hang, 101, "no `ready` within 0.3 s", True),
         (hang, 503, "refused with HTTP 503", True),

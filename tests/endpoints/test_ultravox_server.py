@@ -176,9 +176,7 @@ async def test_all_waits_for_the_result_of_a_tool() -> None:
     reply = Reply(0.2, uses=[Use("get_time", {"city": "Oslo"}), Use("get_time")])
     with UltravoxServer(quick([reply])) as server:
         talk = await hold(
-            server,
-            until=is_over,
-            answers=lambda came: [s for s in result(came) for s in (BARGE_IN.tobytes(), s, s)],
+            server, until=is_over, answers=lambda came: [s for s in result(came) for s in (BARGE_IN.tobytes(), s, s)]
         )
         leg = server.parties[0]
     assert talk.kinds.index("client_tool_invocation") < talk.kinds.index("tool_used") < talk.kinds.index("speaking")

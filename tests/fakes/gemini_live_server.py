@@ -79,11 +79,7 @@ class Caller(Voice):
                 await self.close(*INVALID)
 
     async def _take(self, message: Mapping[str, Any]) -> None:
-        takers = {
-            "setup": self._set_up,
-            "realtimeInput": self._take_realtime,
-            "toolResponse": self._take_results,
-        }
+        takers = {"setup": self._set_up, "realtimeInput": self._take_realtime, "toolResponse": self._take_results}
         _check(message, takers.keys(), "")
         if len(message) != 1 or ("setup" in message) == bool(self.setup):
             raise _Refused(*INVALID)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -67,6 +67,7 @@ class LiveKitServer(Loopback):
     def __init__(self, plan: Plan | None = None, secret: str = SECRET) -> None:
         super().__init__()
         self.plan, self.visits, self._secret = plan or Plan(), list[Visit](), secret
+        self.sessions = self.visits
         self._closings: list[asyncio.Future[None]] = []
 
     @property
@@ -82,9 +83,6 @@ class LiveKitServer(Loopback):
     async def stop(self) -> None:
         await super().stop()
         await asyncio.gather(*self._closings)
-
-    def faults_of_its_own(self) -> Iterable[BaseException]:
-        return (error for visit in self.visits for error in visit.errors)
 
     def do(self, cue: Coroutine[Any, Any, None]) -> None:
         """Have a visit do something, and wait until it is done."""

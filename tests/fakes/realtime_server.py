@@ -50,13 +50,14 @@ class RealtimeServer(VendorServer):
     sessions: all that were begun. key, variable: what lets in, and the environment variable that holds it.
     """
 
+    sessions: list[Session]
+
     def __init__(self, plan: Plan | None = None, dialect: str = "openai", faults: Faults | None = None) -> None:
         self.dialect = DIALECTS[dialect]
         super().__init__(self.dialect.header, faults)
         self.plan = plan or Plan()
         self.variable = self.dialect.variable
         self.model = self.dialect.models[-1] if self.dialect.models else "local"
-        self.sessions: list[Session] = []
         self.queries: list[dict[str, str]] = []
         self._desk = CallDesk(self, self.dialect, self._begin)
         self._busy = 0
@@ -65,9 +66,6 @@ class RealtimeServer(VendorServer):
     def base_url(self) -> str:
         """What a client of the vendor calls so: without the last part of the path."""
         return f"{self.url('http')}{self.dialect.path.removesuffix('/realtime')}"
-
-    def held(self) -> Sequence[Session]:
-        return self.sessions
 
     def routes(self) -> Sequence[web.RouteDef]:
         path = self.dialect.path

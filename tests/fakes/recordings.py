@@ -35,14 +35,7 @@ META: Final[Mapping[str, Any]] = {
     "parties": {"A": {"kind": "replay"}, "B": {"kind": "replay"}},
     "settings": {
         "turns": asdict(TurnSettings()),
-        "vad": {
-            side: {
-                "name": "silero",
-                "version": f"{VERSION}-{RULES_VERSION}",
-                "delay_ms": 320,
-            }
-            for side in "AB"
-        },
+        "vad": {side: {"name": "silero", "version": f"{VERSION}-{RULES_VERSION}", "delay_ms": 320} for side in "AB"},
     },
     "versions": {"fdbcore": "0.1.0", "python": "3.11"},
     "timing": {"realtime": False, "clock": {"name": "virtual", "hardware": None}},

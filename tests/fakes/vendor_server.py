@@ -5,9 +5,9 @@ from __future__ import annotations
 import hmac
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -37,10 +37,6 @@ class Asked:
     headers: Mapping[str, str]
 
 
-class WithErrors(Protocol):
-    errors: list[BaseException]
-
-
 class VendorServer(Loopback):
     """key: lets in; "" for anybody. header: carries it, if there is one. asked: all requests."""
 
@@ -58,13 +54,6 @@ class VendorServer(Loopback):
 
     def introduction(self) -> str:
         return f"{self.base_url} {self.key}"
-
-    @abstractmethod
-    def held(self) -> Sequence[WithErrors]:
-        """The sessions that were begun."""
-
-    def faults_of_its_own(self) -> Iterable[BaseException]:
-        return (error for session in self.held() for error in session.errors)
 
     def middlewares(self) -> Sequence[Middleware]:
         return (self._note,)

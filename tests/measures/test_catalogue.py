@@ -1,8 +1,9 @@
-"""The catalogue of measures: every id that a session can give is registered in it, and no other is named anywhere."""
+"""The catalogue of measures: every id that a session can give is registered, no other is named, all can be kept."""
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -12,13 +13,15 @@ from typing import get_args
 
 import pytest
 from helpers.drawn import dialogue
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fdbcore.measures import answers, compat, labelled, overlaps, recoveries, timing
 from fdbcore.measures.catalogue import GROUPS, MEASURES, MOMENTS, columns, differences, headlines, shown_by
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.harness_delay import HarnessLegs
 from fdbcore.measures.measure import MomentKind
-from fdbcore.measures.quantities import Quantity, Share, to_json
+from fdbcore.measures.quantities import Quantity, Ratio, Share, Values, from_json, to_json
 from fdbcore.recording.labels import KeptLabels, Label, LabelKind
 from fdbcore.types import TurnSettings
 
@@ -149,3 +152,25 @@ def test_every_kind_of_moment_is_registered_once_and_shows_a_measure() -> None:
     assert sorted(kind.id for kind in MOMENTS) == sorted(get_args(MomentKind))
     assert all(shown_by(kind) for kind in MOMENTS)
     assert "premature_per_turn" in shown_by(next(kind for kind in MOMENTS if kind.id == "cut_off"))
+
+
+NUMBERS = st.floats(-1e8, 1e8)
+UNITS = st.sampled_from(["ms", "s", "share", "1/min", "s/min"])
+COUNTS = st.integers(0, 10_000)
+REASONS = st.dictionaries(st.text(max_size=9), COUNTS, max_size=3)
+QUANTITIES = st.one_of(
+    st.builds(Values, UNITS, st.lists(NUMBERS), REASONS),
+    st.builds(Share, COUNTS, COUNTS.map(lambda n: 10_000 + n), REASONS, st.none() | st.floats(0, 1)),
+    st.builds(Ratio, UNITS, NUMBERS, st.floats(0, 1e8), COUNTS),
+)
+
+
+@given(QUANTITIES)
+def test_a_quantity_is_read_back_as_it_was_written(quantity: Quantity) -> None:
+    assert from_json(json.loads(json.dumps(to_json(quantity)))) == quantity
+
+
+@pytest.mark.parametrize("values", [{}, {"kind": "share"}, {"kind": "nope", "n": 1}, {"kind": "ratio", "x": 1}])
+def test_anything_else_is_refused(values: dict[str, object]) -> None:
+    with pytest.raises((KeyError, ValueError)):
+        from_json(values)

@@ -17,12 +17,7 @@ from fdbcore.types.chat import ChatMessage
 
 pytestmark = [NEEDS_OPENAI]
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"a": {"type": "integer"}},
-    "required": ["a"],
-    "additionalProperties": False,
-}
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 ASKED = Request("質問", "指示", schema=SCHEMA)
 
 

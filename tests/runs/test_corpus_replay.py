@@ -25,6 +25,7 @@ from helpers.voices import voices, write
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import score
+from fdbcore.clock import now_ns
 from fdbcore.endpoints.replay import ReplayEndpoint
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.measures.health.examine import HealthProbe
@@ -460,3 +461,14 @@ def test_memory_does_not_grow_with_the_number_of_calls(tmp_path: Path) -> None:
         held.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
     assert held[-1] - held[0] < 50_000
+
+
+def test_calls_that_cannot_be_read_tell_nothing_of_the_time_left() -> None:
+    began_ns, progress, made_ns = now_ns(), ReplayProgress(10, failed=4), now_ns()
+    assert (progress.ended, progress.calls_per_s, progress.left_s) == (4, 0.0, None)
+    progress.add(ReplayResult(4, DONE, None, None, audio_s=60.0))
+    assert progress.ended == 5
+    least_s, left_s, most_s = (now_ns() - made_ns) / 1e9, progress.left_s, (now_ns() - began_ns) / 1e9
+    # One was replayed since the beginning, so the other five take five times what it took.
+    assert left_s is not None
+    assert 5.0 * least_s - 1e-6 <= left_s <= 5.0 * most_s + 1e-6

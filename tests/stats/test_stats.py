@@ -260,10 +260,7 @@ def test_clustered_wilson_covers_where_the_plain_one_does_not() -> None:
     for _ in range(400):
         rates = rng.beta(0.7 * 7 / 3, 0.3 * 7 / 3, 20)
         counts = rng.binomial(12, rates)
-        intervals = {
-            "plain": wilson(int(counts.sum()), 240),
-            "clustered": wilson_by_cluster(counts, np.full(20, 12)),
-        }
+        intervals = {"plain": wilson(int(counts.sum()), 240), "clustered": wilson_by_cluster(counts, np.full(20, 12))}
         for name, interval in intervals.items():
             assert interval is not None
             covered[name] += interval.low <= 0.7 <= interval.high

@@ -128,10 +128,7 @@ class TestBeforeItBegins:
 
     def test_it_needs_ears_and_a_model(self, tmp_path: Path) -> None:
         for actor, told in (
-            (
-                ("llm:openai:gpt-4o",),
-                "actor llm:openai:gpt-4o: expected a recogniser of what the system says",
-            ),
+            (("llm:openai:gpt-4o",), "actor llm:openai:gpt-4o: expected a recogniser of what the system says"),
             (("llm:nobody", HEARS, "openai:whisper-1"), "actor llm:nobody: expected one of"),
         ):
             result = self.asked(tmp_path, "--examiner", *actor)

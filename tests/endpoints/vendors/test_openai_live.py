@@ -17,16 +17,7 @@ from fakes.live.plan import Reason
 from fakes.live_server import Call, Faults, LivePlan, LiveServer, Reply, place_of, tones
 from fakes.worlds import Shop
 from helpers.conformance import PROMPT_S, Behaviour
-from helpers.live_calls import (
-    DONE,
-    assert_replays,
-    assert_shopped,
-    held,
-    of_kind,
-    open_and_close,
-    said,
-    speaks,
-)
+from helpers.live_calls import DONE, assert_replays, assert_shopped, called, held, of_kind, open_and_close, said, speaks
 from helpers.realtime_behaviours import FAULTS, FaultsConformance
 
 from fdbcore.endpoints.vendors.live_session import Delegated
@@ -101,9 +92,7 @@ def test_a_call_of_20_s_with_an_interruption(tmp_path: Path) -> None:
     ]
     plan = LivePlan(replies, heard=["Tell me.", "Go on.", "Stop."], usage_s=5, yield_ms=200)
     spans = (100, 150), (600, 650), (1000, 1050)
-    with LiveServer(plan) as server:
-        recording = held(tmp_path / "call", speaks(*spans, ticks=2000), at(server))
-        session = server.sessions[0]
+    recording, session = called(tmp_path, LiveServer(plan), at, *spans, ticks=2000)
     assert recording.outcome == DONE
     assert_replays(recording, tmp_path / "again")
     places = [place_ms(speech, recording) for speech in (first, second[: 2 * 24_000], third)]
@@ -137,8 +126,7 @@ def test_a_call_of_20_s_with_an_interruption(tmp_path: Path) -> None:
 
 def test_frames_that_the_server_loses_are_told(tmp_path: Path) -> None:
     plan = LivePlan([Reply("one two")], dropped={12, 13})
-    with LiveServer(plan) as server:
-        recording = held(tmp_path / "call", speaks((20, 60), ticks=250), at(server))
+    recording, _ = called(tmp_path, LiveServer(plan), at, (20, 60), ticks=250)
     assert sum(event["lost_ms"] for event in of_kind(recording, "provider_clock")) == 2 * FRAME_MS
 
 
@@ -147,8 +135,7 @@ def test_without_a_sideband_the_call_goes_on(tmp_path: Path, monkeypatch: pytest
         return web.Response(status=403)
 
     monkeypatch.setattr(LiveServer, "_attach", refuse)
-    with LiveServer(LivePlan([Reply("one two")])) as server:
-        recording = held(tmp_path / "call", speaks((20, 60), ticks=250), at(server))
+    recording, _ = called(tmp_path, LiveServer(LivePlan([Reply("one two")])), at, (20, 60), ticks=250)
     assert recording.outcome == DONE
     lacks = [event["data"] for event in of_kind(recording, "event") if event["name"] == "no sideband"]
     assert lacks == [{"why": "the sideband: refused with HTTP 403"}]

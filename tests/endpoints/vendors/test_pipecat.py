@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fakes.pipecat_server import ABOUT, PipecatServer, rtvi
+from helpers.live_calls import probed
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import wavfile
@@ -185,16 +186,8 @@ def test_the_client_is_ready_at_tick_0_and_pings(tmp_path: Path) -> None:
 
 @pytest.mark.live
 def test_a_session_that_was_begun_first_takes_the_offer() -> None:
-    server = PipecatServer()
-
-    def probe(server: PipecatServer) -> None:
-        party = endpoint(f"pipecat://127.0.0.1:{server.port}/start?body=%7B%22request_data%22:%7B%22x%22:1%7D%7D")
-        try:
-            party.probe()
-        finally:
-            party.close()
-
-    with_server(server, probe)
+    server, body = PipecatServer(), "%7B%22request_data%22:%7B%22x%22:1%7D%7D"
+    with_server(server, lambda server: probed(endpoint(f"pipecat://127.0.0.1:{server.port}/start?body={body}")))
     assert server.starts == [{"transport": "webrtc", "body": {"x": 1}}]
     assert server.offers[0]["session"] == "s 1"
 
@@ -202,11 +195,7 @@ def test_a_session_that_was_begun_first_takes_the_offer() -> None:
 @pytest.mark.live
 def test_a_bot_whose_pipeline_does_not_run_is_not_ready() -> None:
     def probe(server: PipecatServer, more: str = "") -> None:
-        party = endpoint(f"pipecat://127.0.0.1:{server.port}{more}")
-        try:
-            party.probe()
-        finally:
-            party.close()
+        probed(endpoint(f"pipecat://127.0.0.1:{server.port}{more}"))
 
     with pytest.raises(PartyError, match="joined, but no bot-ready came within 5 s: does the bot's log"):
         with_server(PipecatServer(is_broken=True), probe)

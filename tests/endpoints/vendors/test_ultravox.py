@@ -17,6 +17,7 @@ from helpers.live_calls import (
     assert_failed,
     assert_opening_fails,
     assert_system_turns,
+    called,
     held,
     of_kind,
     open_and_close,
@@ -34,11 +35,7 @@ QUIET = "firstSpeaker=FIRST_SPEAKER_USER"
 
 
 def at(
-    server: UltravoxServer,
-    settings: str = QUIET,
-    model: str = "ultravox-v0.7",
-    timeout_s: float = 10,
-    key: str = KEYED,
+    server: UltravoxServer, settings: str = QUIET, model: str = "ultravox-v0.7", timeout_s: float = 10, key: str = KEYED
 ) -> Ultravox:
     return ultravox(f"ultravox:{model}?base_url={server.url('http')}/api&{key}&{settings}", timeout_s)
 
@@ -100,9 +97,7 @@ def test_a_greeting_before_tick_0_is_heard(tmp_path: Path) -> None:
 def test_calls_of_tools_go_out_and_their_results_come_back(tmp_path: Path) -> None:
     uses = (Use("add", {"item": "tea"}), Use("add", {"item": "milk", "count": 2}), Use("nothing"), Use("fail"))
     quirks = Quirks([Reply(0.5, uses=uses)], cues={300: "answer"}, think_s=0, deaf=True)
-    with UltravoxServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((20, 40), ticks=150), at(server), Shop([20, 40, 5, 10]))
-        (leg,) = server.parties
+    recording, leg = called(tmp_path, UltravoxServer(quirks), at, (20, 40), ticks=150, world=Shop([20, 40, 5, 10]))
     tools = [each["temporaryTool"] for each in leg.call.body["selectedTools"]]
     assert tools[0]["dynamicParameters"][0] == {
         "name": "item",

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes.loopback import free_port
 from fakes.parties import Caller
 
 from fdbcore.audio.wav import HEADER_BYTES
@@ -55,9 +56,7 @@ def joined(port: int, seconds: float) -> dict[str, Any]:
 
 
 def test_it_joins_and_each_hears_the_other(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     party = Joined(f"webrtc://127.0.0.1:{port}?join_s=30&candidates=all")
     caller = Caller([tick % 100 >= 50 for tick in range(200)])
     with ThreadPoolExecutor(1) as pool:

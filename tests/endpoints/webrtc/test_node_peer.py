@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-import socket
 import threading
 import wave
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes.loopback import free_port
 from fakes.parties import Caller
 
 from fdbcore.audio.wav import wav_header
@@ -137,9 +137,7 @@ async def joins_once_there(port: int, play: Path, write: Path) -> str:
 
 def test_it_holds_a_conversation_that_replays_to_the_same_events(tmp_path: Path) -> None:
     write_tone(tmp_path / "in.wav", 9, sounds_s=0.5)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     joining = asyncio.run_coroutine_threadsafe(
         joins_once_there(port, tmp_path / "in.wav", tmp_path / "out.wav"), event_loop()
     )

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from aiortc import RTCSessionDescription
 from fakes.aiortc_peer import AiortcPeer, PcmTrack
+from fakes.loopback import free_port
 from fakes.parties import Caller, Speaker
 
 from fdbcore.endpoints.webrtc.endpoint import Joined
@@ -40,9 +41,7 @@ LOOPBACK = "127.0.0.1"
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as free:
-        free.bind((LOOPBACK, 0))
-        return int(free.getsockname()[1])
+    return free_port()
 
 
 def bursts(seconds: float, hz: float, first_s: float) -> Pcm:

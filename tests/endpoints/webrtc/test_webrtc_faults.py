@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from fakes.bare_peer import FIRST_SEQUENCE, TONE_HZ, BarePeer, stereo_tone_packets
+from fakes.loopback import free_port
 from fakes.parties import Speaker
 
 from fdbcore.analysis.score import score
@@ -275,9 +276,7 @@ SCRIPTS: Mapping[str, Call] = {
 
 @pytest.fixture(scope="module")
 def port() -> int:
-    with socket.socket() as free:
-        free.bind((LOOPBACK, 0))
-        return int(free.getsockname()[1])
+    return free_port()
 
 
 @pytest.fixture(scope="module")

@@ -264,15 +264,7 @@ DIALECTS: Mapping[str, Dialect] = {
         ),
         Dialect("azure", "AZURE_OPENAI_API_KEY", OPENAI_MODELS, path="/openai/v1/realtime", header="api-key"),
         Dialect(
-            "hf",
-            "",
-            (),
-            header="",
-            item_created=True,
-            limits=False,
-            one_session=True,
-            waits_for_words=True,
-            nulls=True,
+            "hf", "", (), header="", item_created=True, limits=False, one_session=True, waits_for_words=True, nulls=True
         ),
         Dialect("voice-live", "AZURE_VOICELIVE_API_KEY", OPENAI_MODELS, "/voice-live/realtime", "api-key", **_BETA),
         Dialect(

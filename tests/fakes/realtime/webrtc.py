@@ -104,10 +104,7 @@ class CallDesk:
 
     def routes(self) -> list[web.RouteDef]:
         path = self.dialect.path
-        return [
-            web.post(f"{path}/calls", self._call),
-            web.post(f"{path}/calls/{{call_id}}/hangup", self._hang_up),
-        ]
+        return [web.post(f"{path}/calls", self._call), web.post(f"{path}/calls/{{call_id}}/hangup", self._hang_up)]
 
     async def end(self) -> None:
         for connection in self.connections.values():

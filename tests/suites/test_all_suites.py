@@ -1,14 +1,35 @@
-"""The published figures of v1, v1.5 and v2 are those that the released scripts gave of made sets (`make reference`)."""
+"""What holds of several suites: their schemas, a reader's way through a scoring, figures as released scripts gave."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_OPENAI
+from jsonschema import Draft202012Validator
 from reference import held, sets
 from reference.ours import values
+
+from benchmarks.walk import main
+from fdbcore.report.schemas import as_text
+from fdbcore.suites.schemas import DOCUMENTS, schema, schema_file
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_published_schema_is_what_the_types_give(name: str) -> None:
+    assert schema_file(name).read_text(encoding="utf-8") == as_text(schema(name)), "make schema writes it anew"
+    Draft202012Validator.check_schema(schema(name))
+
+
+@pytest.mark.parametrize("followed", ["staged.scoring:score:runs", "fdb_v3.scoring:score:paths"])
+def test_modules_of_a_scoring_are_rarely_entered_again(followed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(f"fdbcore.suites.{followed}")
+    told = capsys.readouterr().out
+    (climbs,) = re.findall(r"(\d+) climbs", told)
+    assert int(climbs) <= 3
+    assert max(map(int, re.findall(r"(\d+) times", told))) <= 3
 
 
 @NEEDS_OPENAI
