@@ -25,6 +25,7 @@ from .quantities import Quantity as Quantity
 from .quantities import Ratio as Ratio
 from .quantities import Share as Share
 from .quantities import Values as Values
+from .quantities import items_of as items_of
 from .reading import Reading as Reading
 from .recoveries import recovery_quantities as recovery_quantities
 from .sayings import sayings_of as sayings_of
