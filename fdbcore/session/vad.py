@@ -26,7 +26,6 @@ if TYPE_CHECKING:  # the detectors run where NumPy alone is installed
 
 DEFAULT_VAD: Final = "silero"
 
-
 TELEPHONE_RATE_HZ: Final = 8_000
 WIDEBAND_RATE_HZ: Final = 16_000
 WINDOW_MS: Final = 32
