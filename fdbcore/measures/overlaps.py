@@ -22,6 +22,7 @@ GROUP: Final = MeasureGroup(
     "tracks show if one is shifted in time: speakers who do not hear each other also fall silent sometimes.",
 )
 
+
 _RUN_TILE: Final = "B stops when A talks over it"
 _STOPPED: Final = Column(4, "B stopped", "stopped", "B, when A talked over it")
 _B_STOPS: Final = (

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # the detectors run where NumPy alone is installed
 
 DEFAULT_VAD: Final = "silero"
 
+
 TELEPHONE_RATE_HZ: Final = 8_000
 WIDEBAND_RATE_HZ: Final = 16_000
 WINDOW_MS: Final = 32
