@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -11,16 +13,17 @@ from fdbcore.analysis.call_verdicts import CallVerdict, call_verdicts, meets
 from fdbcore.analysis.comparison import Sides
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.differences import difference, estimate
+from fdbcore.analysis.facts import HEALTH, TOLD
 from fdbcore.analysis.gate_file import Gate, Gates, gates_of, read_gates
-from fdbcore.analysis.gate_findings import FindingsBeside
 from fdbcore.analysis.gate_moments import worst
 from fdbcore.analysis.gate_results import DecidedGates, ExitCode, GatedCall, GateResult, gate_result, gate_side
 from fdbcore.analysis.groups import NO_VALUE, CallGroup, unit
 from fdbcore.analysis.line_effects import LineShifts, gate_note
 from fdbcore.analysis.matching import Matched, items_over_lines, match
 from fdbcore.analysis.summaries import pool
-from fdbcore.errors import InputError, nearest
+from fdbcore.errors import FdbError, InputError, nearest
 from fdbcore.measures.catalogue import MEASURES
+from fdbcore.measures.findings import ENDS_UNANSWERED
 from fdbcore.measures.quantities import Share
 from fdbcore.stats.bootstrap import ONE_CLUSTER, Estimate, Interval
 
@@ -217,3 +220,40 @@ def _on_lines(decision: Decision, shifts: LineShifts) -> str:
     calls = {"run": decision.group.calls} | ({"baseline": decision.baseline_calls} if baseline else {})
     found = {name: shifts.median_of(decision.gate.measure, of) for name, of in calls.items()}
     return gate_note(decision.gate, value, decision.gate.plus, baseline and baseline["value"], found)
+
+
+OF_A_SIDE: Final = ("never_spoke", "fell_silent", "went_on", ENDS_UNANSWERED)
+"""The ids of the findings that say of one side that it was not heard."""
+
+
+class FindingsBeside:
+    """Names the findings in the calls of gates; reads each call once for all of them. unscored: calls in no figure."""
+
+    def __init__(self, unscored: Sequence[Call]) -> None:
+        self.unscored = unscored
+        self._of_call: dict[str, Sequence[str]] = {}
+
+    def told(self, calls: Sequence[Call], unscored: Sequence[Call]) -> list[str]:
+        """Each finding with its number of calls, the most common first: "B fell silent in 2 of 6 calls".
+
+        Before them, how many more calls there are that a gate never sees, as recordings that went wrong.
+        """
+        found = Counter(name for call in calls for name in self._names(call))
+        more = [f"{len(unscored):,} of {len(calls) + len(unscored):,} calls not scored"] if unscored else []
+        return more + [
+            f"{name} in {n:,} of {len(calls):,} call{'s' * (len(calls) > 1)}" for name, n in found.most_common()
+        ]
+
+    def _names(self, call: Call) -> Sequence[str]:
+        if call.name not in self._of_call:
+            self._of_call[call.name] = list(dict.fromkeys(_names(call)))
+        return self._of_call[call.name]
+
+
+def _names(call: Call) -> Iterable[str]:
+    """The names of what is wrong with a call; none if it cannot be read."""
+    with suppress(FdbError):
+        reading = call.recording
+        yield from (found["name"] for found in call.fact(TOLD, reading)["findings"] if found["id"] in OF_A_SIDE)
+        if (health := call.fact(HEALTH, reading)) and health["verdict"] == "bad":
+            yield "bad input"
