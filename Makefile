@@ -36,17 +36,16 @@ schema: .venv/dev     ## write the JSON schemas of documents anew, from their ty
 smoke: .venv/dev      ## a few telling tests of each room, in a minute: those that tests/smoke.txt names
 	$(BIN)/pytest -n $$(nproc) -q @tests/smoke.txt
 
-# Twice as many processes as processors, as half of their time is waiting.
-SHARED := $(BIN)/pytest -n $$((2 * $$(nproc))) --dist worksteal --durations 15
+# Twice as many processes as processors: half of their time is waiting.
+SIDE_BY_SIDE := $(BIN)/pytest -n $$((2 * $$(nproc))) --dist worksteal --durations 15
 test: .venv/dev       ## the tests that a person waits for: some minutes; make test-all runs the slow and live ones, too
-	$(SHARED) -m 'not slow and not live'
+	$(SIDE_BY_SIDE) -m 'not slow and not live'
 
-# What measures real time comes last, each file by one process, which waits for three quarters of its time. What failed
-# while others took some of the processors' time is run once more: a fault of ours fails twice.
+# What measures real time comes last, and waits for three quarters of its time. What failed while others took some of the
+# processors' time is run once more: a fault of ours fails twice.
 test-all: .venv/dev   ## all tests but those of other environments
-	@$(SHARED) -m 'not live'; shared=$$?; \
-	$(BIN)/pytest -n $$((2 * $$(nproc))) --dist loadfile --no-loadscope-reorder --durations 15 --reruns 1 \
-	  --only-rerun OthersTookTime -m live $(LIVE) && exit $$shared
+	@$(SIDE_BY_SIDE) -m 'not live'; others=$$?; \
+	$(SIDE_BY_SIDE) --reruns 1 --only-rerun OthersTookTime -m live $(LIVE) && exit $$others
 
 # Rooms whose tests need no more than fdbcore and the extra `test`: what asks for more is skipped, and says for what.
 SMALL := analysis audio ext lines measures recording results runtime session sources stats worlds
