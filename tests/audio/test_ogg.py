@@ -18,7 +18,6 @@ import av
 import numpy as np
 import numpy.typing as npt
 import pytest
-import sphn
 from fakes.disks import full_after
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -181,6 +180,7 @@ def test_libavformat_reads_what_is_written() -> None:
 
 
 def test_moshis_own_library_reads_what_is_written() -> None:
+    sphn = pytest.importorskip("sphn")
     _, stream = encoded(50)
     reader = sphn.OpusStreamReader(24_000)
     pcm = np.concatenate([reader.append_bytes(stream[at : at + 100]) for at in range(0, len(stream), 100)])
@@ -189,6 +189,7 @@ def test_moshis_own_library_reads_what_is_written() -> None:
 
 
 def test_what_moshis_own_library_writes_is_read() -> None:
+    sphn = pytest.importorskip("sphn")
     writer, reader = sphn.OpusStreamWriter(24_000), OggOpusReader()
     noise = np.random.default_rng(0).standard_normal((5, 1920)).astype(np.float32) * 0.1
     packets = [reader.push(writer.append_pcm(step)) for step in noise]

@@ -8,7 +8,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 import wave
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 from click.testing import Result
 from helpers.commands import command
+from helpers.patience import PATIENCE_S, wait_until
 from helpers.voices import DIALOGUE, RATE_HZ, voices, write
 
 from fdbcore.recording.files import AUDIO, EVENTS, SCORES, TURNS
@@ -305,7 +305,7 @@ def two_files(tmp_path: Path) -> list[Path]:
 
 def test_a_full_disk_is_one_line_and_what_was_written_stays_readable(tmp_path: Path, run_path: Path) -> None:
     process = started(*two_files(tmp_path), "--out", run_path, limit_bytes=600_000)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert stderr.count("\n") == 1
     assert "session.wav" in stderr
@@ -317,11 +317,9 @@ def test_a_full_disk_is_one_line_and_what_was_written_stays_readable(tmp_path: P
 def test_ctrl_c_is_one_line_and_what_was_written_stays_readable(tmp_path: Path, run_path: Path) -> None:
     process = started(*two_files(tmp_path), "--real-time", "--out", run_path)
     audio_path = run_path / "a+b" / AUDIO
-    deadline = time.monotonic() + 60
-    while not (audio_path.is_file() and audio_path.stat().st_size > 250_000) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: audio_path.is_file() and audio_path.stat().st_size > 250_000)
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert stderr.splitlines() == [f"fdbcore replay: interrupted; the part read so far is in {run_path / 'a+b'}"]
     assert Recording(run_path / "a+b").meta["status"] == "interrupted"

@@ -7,9 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import wave
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +15,7 @@ import pytest
 from click.testing import Result
 from fakes.run_parties import install
 from helpers.commands import command, done
+from helpers.patience import PATIENCE_S, wait_until
 from scipy.io import wavfile
 
 from fdbcore.cli.progress import Display
@@ -65,13 +64,6 @@ def started(plugin: Path, *arguments: object) -> subprocess.Popen[str]:
         start_new_session=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(plugin), str(TESTS)])},
     )
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def opened(log: Path) -> int:
@@ -397,13 +389,13 @@ def test_a_run_that_is_killed_goes_on_and_repeats_only_what_was_live(run_path: P
     log = plugin.parent / "log"
     command = (*QUICK, "--system", f"x=fake:?log={log}", "--trials", 2, "--out", run_path)
     process = started(plugin, *command)
-    wait_for(lambda: opened(log) == 2)
+    wait_until(lambda: opened(log) == 2)
     process.kill()
     process.communicate()
     first = json.loads((run_path / RUN).read_text())["cases"][0]["name"]
     created = Recording(run_path / first).meta["created"]
     again = started(plugin, *command)
-    stdout, stderr = again.communicate(timeout=60)
+    stdout, stderr = again.communicate(timeout=PATIENCE_S)
     assert again.returncode == 0, stderr
     assert "2 of 2 cases ended: 2 done" in stdout
     assert opened(log) == 3
@@ -415,12 +407,12 @@ def test_a_call_has_no_outcome_before_the_rule_for_examiners_has_spoken(run_path
     system = f"x=fake:?speak=60-90&rule=the examiner went deaf&kill={plugin.parent / 'killed'}"
     command = (*FAST, "--a", A, "--system", system, "--out", run_path)
     killed = started(plugin, *command)
-    killed.communicate(timeout=60)
+    killed.communicate(timeout=PATIENCE_S)
     assert killed.returncode == -signal.SIGKILL
     left = json.loads((run_path / "x" / META).read_text())
     assert (left["status"], "outcome" in left) == ("complete", False)
     again = started(plugin, *command)
-    stdout, stderr = again.communicate(timeout=60)
+    stdout, stderr = again.communicate(timeout=PATIENCE_S)
     assert "x: 1 of 1 cases ended: 0 done, 0 failed, 1 invalid; 1 run more than once" in stdout, stderr
     assert Recording(run_path / "x").meta["outcome"]["reason"] == "the examiner went deaf"
 
@@ -448,9 +440,9 @@ def test_ctrl_c_before_the_results_says_how_to_get_them(
 def test_ctrl_c_once_finishes_the_live_call_and_no_more(run_path: Path, plugin: Path) -> None:
     command = (*QUICK, "--system", "x=fake:", "--trials", 3, "--out", run_path)
     process = started(plugin, *command)
-    wait_for(lambda: any(run_path.glob(f"*/{AUDIO}")))
+    wait_until(lambda: any(run_path.glob(f"*/{AUDIO}")))
     os.killpg(process.pid, signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     tested, *lines = stderr.splitlines()
     assert tested.startswith("fdbcore run: timing self-test ")
@@ -465,9 +457,9 @@ def test_ctrl_c_once_finishes_the_live_call_and_no_more(run_path: Path, plugin: 
 def test_what_ends_a_process_in_good_order_ends_the_live_calls_at_once(run_path: Path, plugin: Path) -> None:
     command = ("--vad", "energy", "--a", "fake:?finish=90000", "--system", "x=fake:", "--out", run_path)
     process = started(plugin, *command)
-    wait_for(lambda: recorded_s(run_path / "x") >= 1)
+    wait_until(lambda: recorded_s(run_path / "x") >= 1)
     process.terminate()
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert stderr.splitlines()[1:] == [
         "ending the live calls",
@@ -479,13 +471,13 @@ def test_what_ends_a_process_in_good_order_ends_the_live_calls_at_once(run_path:
 def test_ctrl_c_twice_ends_the_live_calls_and_keeps_what_they_recorded(run_path: Path, plugin: Path) -> None:
     command = ("--vad", "energy", "--a", "fake:?finish=90000", "--system", "x=fake:", "--out", run_path)
     process = started(plugin, *command)
-    wait_for(lambda: recorded_s(run_path / "x") >= 1)
+    wait_until(lambda: recorded_s(run_path / "x") >= 1)
     os.killpg(process.pid, signal.SIGINT)
     assert process.stderr is not None
     assert process.stderr.readline().startswith("fdbcore run: timing self-test ")
     assert process.stderr.readline().startswith("finishing")
     os.killpg(process.pid, signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert (
         stderr.splitlines()[-1] == "fdbcore run: interrupted, 1 of 1 cases left; run the same command again to continue"

@@ -16,6 +16,7 @@ import pytest
 from fakes.fake_speech import KEY, FakeSpeech
 from fakes.parties import Caller
 from helpers.examiners import Stepped, SystemSpeaks, answers, never
+from helpers.patience import PATIENCE_S
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs, to_builtins
@@ -421,7 +422,7 @@ def test_the_end_of_an_answer_is_heard_if_the_recogniser_was_still_at_work(tmp_p
 
     class Slow(Words):
         def transcribe(self, wav: bytes, language: str) -> str:
-            at_work.wait(10)
+            at_work.wait(PATIENCE_S)
             return super().transcribe(wav, language)
 
     begins = 30 + SAYING_TICKS + 30

@@ -14,6 +14,7 @@ import pytest
 from fakes.parties import Caller
 from fakes.pcm_server import Call, PcmServer, Script, frames, hang
 from helpers.conformance import TURN, Heard, Recovery, assert_leaves_nothing, hold, numbered, silence, tone
+from helpers.patience import PATIENCE_S
 
 from fdbcore.clock import MonotonicClock, now_ns
 from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES
@@ -218,7 +219,7 @@ def test_who_stops_reading_is_noticed_and_not_waited_for(reads: bool) -> None:
             for tick in range(15_000):
                 party.hear(tick, tone(tick))
                 if tick % 20 == 0:  # the network keeps up, although this is faster than real time
-                    await_result(asyncio.sleep(0.001), 10)
+                    await_result(asyncio.sleep(0.001), PATIENCE_S)
                 if party.say(tick) is None or (reads and tick == 2000):
                     break
             seconds = MOST_UNSENT_FRAMES // 100

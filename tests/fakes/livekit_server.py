@@ -33,6 +33,7 @@ from aiortc.sdp import candidate_from_sdp
 from fakes.loopback import Loopback, serve_alone
 from fakes.realtime.plan import Wave, tones
 from fakes.realtime.webrtc import Playout
+from helpers.patience import PATIENCE_S
 from livekit import api
 from livekit.api.access_token import Claims
 from livekit.protocol import models, rtc
@@ -86,7 +87,7 @@ class LiveKitServer(Loopback):
 
     def do(self, cue: Coroutine[Any, Any, None]) -> None:
         """Have a visit do something, and wait until it is done."""
-        asyncio.run_coroutine_threadsafe(cue, self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(cue, self._loop).result(PATIENCE_S)
 
     def _claims(self, request: web.Request) -> Claims | str:
         """Who asks to be let in, or why nobody is."""

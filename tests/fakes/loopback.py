@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
+from helpers.patience import PATIENCE_S
 
 
 class Loopback(ABC):
@@ -47,11 +48,11 @@ class Loopback(ABC):
 
     def __enter__(self) -> Self:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(PATIENCE_S)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        asyncio.run_coroutine_threadsafe(self.stop(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self.stop(), self._loop).result(PATIENCE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -57,14 +57,6 @@ class VendorServer(Loopback):
 
     def middlewares(self) -> Sequence[Middleware]:
         return (self._note,)
-
-    def wait_for(self, when: Callable[[], object], timeout_s: float = 10.0) -> None:
-        """Wait until it is so, which another thread brings about."""
-        end_s = time.monotonic() + timeout_s
-        while not when():
-            if time.monotonic() > end_s:
-                raise TimeoutError
-            time.sleep(0.005)
 
     @web.middleware
     async def _note(self, request: web.Request, handler: Handler) -> web.StreamResponse:

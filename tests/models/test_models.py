@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import wave
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,7 @@ from fakes.model_server import (
     Refuses,
     Says,
 )
+from helpers.patience import PATIENCE_S
 
 from fdbcore import registry
 from fdbcore.errors import FdbError, PartyError, RefusalError, SettingsError
@@ -131,7 +133,7 @@ def test_a_recorded_user_needs_no_words_beside_it(vendor: Vendor, serve: Serve) 
 
 
 def test_threads_share_a_model(vendor: Vendor, serve: Serve) -> None:
-    together = threading.Barrier(4, timeout=10)
+    together = threading.Barrier(4, timeout=PATIENCE_S)
 
     def answer(asked: Asked) -> str:
         together.wait()
@@ -177,24 +179,17 @@ def test_what_passes_is_asked_again(vendor: Vendor, serve: Serve, passing: Answe
 
 
 def test_a_request_waits_as_long_as_the_server_asks(vendor: Vendor, serve: Serve) -> None:
-    server = serve([Fails(429, retry_after_s=1.0), "はい"])
-    started = threading.Event()
-    done = threading.Event()
+    asked_s: list[float] = []
     waits: list[Wait] = []
 
-    def ask() -> None:
-        started.set()
-        with watching_waits(waits.append):
-            vendor.at(server).ask(Request("質問"))
-        done.set()
+    def answer(asked: Asked) -> Answer:
+        asked_s.append(time.monotonic())
+        return "はい" if asked.number else Fails(429, retry_after_s=1.0)
 
-    thread = threading.Thread(target=ask)
-    thread.start()
-    while not server.asked:
-        started.wait(0.01)
-    assert not done.wait(0.9)  # the backoff of its own would be over by far
-    thread.join()
-    assert len(server.asked) == 2
+    with watching_waits(waits.append):
+        vendor.at(serve(answer)).ask(Request("質問"))
+    first_s, second_s = asked_s
+    assert second_s - first_s >= 1.0  # the backoff of its own would be over by far
     assert [(wait.reason, wait.wait_s) for wait in waits] == [("429", 1.0)]
 
 

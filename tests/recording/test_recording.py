@@ -20,6 +20,7 @@ from fakes.conversations import DIALOGUE, Voice, hold, voices
 from fakes.disks import SlowDisk, full_after
 from fakes.parties import LoudVad, Speaker
 from helpers.commands import command, done
+from helpers.patience import wait_until
 
 from fdbcore.clock import VirtualClock
 from fdbcore.errors import PartyError, RecordingError
@@ -81,10 +82,7 @@ def kill_while_recording(paths: Sequence[Path]) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as recorders:
         assert recorders.stdout is not None
         pids = [int(recorders.stdout.readline()) for _ in paths]
-        deadline_s = time.monotonic() + 60
-        while not all(map(ticks_held, paths)):
-            assert time.monotonic() < deadline_s
-            time.sleep(0.01)
+        wait_until(lambda: all(map(ticks_held, paths)))
         for at_s, pid in sorted((time.monotonic() + random.uniform(0.0, 1.5), pid) for pid in pids):
             time.sleep(max(0.0, at_s - time.monotonic()))
             os.kill(pid, signal.SIGKILL)

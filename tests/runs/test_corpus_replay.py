@@ -11,7 +11,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import tracemalloc
 from pathlib import Path
 from statistics import median
@@ -21,6 +20,7 @@ import numpy as np
 import pytest
 from helpers.commands import done
 from helpers.corpus import BUILT, Ran, build, ran, replay
+from helpers.patience import PATIENCE_S, wait_until
 from helpers.voices import voices, write
 
 from fdbcore.analysis.corpus import Run
@@ -237,9 +237,7 @@ def linked(folder: Path, count: int) -> Path:
 
 
 def wait_for_calls(run: Path, count: int) -> None:
-    deadline = time.monotonic() + 60
-    while len(list(run.glob(f"*/{QUANTITIES}"))) < count and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: len(list(run.glob(f"*/{QUANTITIES}"))) >= count)
 
 
 def test_a_name_that_is_no_text_is_a_call_like_any_other(tmp_path: Path) -> None:
@@ -348,7 +346,7 @@ def test_a_kill_loses_only_what_was_being_replayed(tmp_path: Path) -> None:
     process = started("--jobs", "1", "--out", run, calls)
     wait_for_calls(run, 4)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_S)
     known = Run(run).calls
     waiting = [call for call in known if call.status == WAITING]
     assert {call.status for call in known} == {DONE, WAITING}  # what was whole is told, though nothing wrote it down
@@ -368,7 +366,7 @@ def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path: Path) -> None
     process = started("--out", run, calls)
     wait_for_calls(run, 3)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the group
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, stdout) == (130, ""), stderr
     told = re.fullmatch(
         r"fdbcore replay: interrupted, (\d+) of 300 calls ended; run the same command again to continue\n", stderr

@@ -125,9 +125,9 @@ def test_an_item_is_found_at_once_after_many() -> None:
     lasted_s = []
     for number in range(400):
         line.items.push(str(number), loud(10, SAMPLE_RATE_HZ))
-        began_s = time.perf_counter()
+        began_s = time.thread_time()
         line.items.said(str(number))
-        lasted_s.append(time.perf_counter() - began_s)
+        lasted_s.append(time.thread_time() - began_s)
         line.items.end(str(number))
         line.play(1)
     assert np.median(lasted_s[-100:]) < 4 * np.median(lasted_s[:10])

@@ -16,8 +16,9 @@ from aiohttp import web
 from fakes.live.plan import Reason
 from fakes.live_server import Call, Faults, LivePlan, LiveServer, Reply, place_of, tones
 from fakes.worlds import Shop
-from helpers.conformance import PROMPT_S, Behaviour
+from helpers.conformance import Behaviour
 from helpers.live_calls import DONE, assert_replays, assert_shopped, called, held, of_kind, open_and_close, said, speaks
+from helpers.patience import wait_until
 from helpers.realtime_behaviours import FAULTS, FaultsConformance
 
 from fdbcore.endpoints.vendors.live_session import Delegated
@@ -202,7 +203,7 @@ def test_the_session_is_what_was_asked_for(tmp_path: Path) -> None:
         party = at(server, f"voice=cedar&instructions=@{tmp_path}/prompt.txt&store=true&{BACKEND}")
         open_and_close(party)
         started = server.sessions[0].events("session.start")[0]["session"]
-        server.wait_for(lambda: server.sessions[0].ended, PROMPT_S)
+        wait_until(lambda: server.sessions[0].ended)
         assert server.sessions[0].ended == "close_requested"
     assert started == {
         "model": "gpt-live-1",

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from fakes.pipecat_server import ABOUT, PipecatServer, rtvi
 from helpers.live_calls import probed
+from helpers.patience import PATIENCE_S
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import wavfile
@@ -152,7 +153,7 @@ def with_server(server: PipecatServer, test: Callable[[PipecatServer], Any]) -> 
             return await asyncio.to_thread(test, server)
 
     running: Coroutine[Any, Any, Any] = run()
-    return await_result(running, 60)
+    return await_result(running, PATIENCE_S)
 
 
 @pytest.mark.live

@@ -12,7 +12,6 @@ from fakes.parties import Caller
 from fakes.planted_speech import find
 from fakes.ultravox_server import Quirks, UltravoxServer
 from fakes.worlds import Shop
-from helpers.conformance import PROMPT_S
 from helpers.live_calls import (
     assert_failed,
     assert_opening_fails,
@@ -24,6 +23,7 @@ from helpers.live_calls import (
     said,
     speaks,
 )
+from helpers.patience import wait_until
 from helpers.vendor_conformance import KEYED, TurnsConformance
 
 from fdbcore.endpoints.vendors.ultravox import Ultravox, ultravox
@@ -122,10 +122,10 @@ def test_a_request_without_an_answer_says_so_and_not_that_the_whole_time_is_over
 
 
 def test_a_wait_that_is_too_long_for_the_time_out_keeps_its_reason() -> None:
-    with UltravoxServer(Quirks(refuses=429, retry_after_s=5)) as server:
+    with UltravoxServer(Quirks(refuses=429, retry_after_s=500)) as server:
         began_s = time.monotonic()
-        assert_opening_fails(at(server, timeout_s=2), "busy: too many requests", True, probes=True)
-        assert time.monotonic() - began_s < 2
+        assert_opening_fails(at(server, timeout_s=60), "busy: too many requests", True, probes=True)
+        assert time.monotonic() - began_s < 60
         assert server.n_asked == 1
 
 
@@ -148,9 +148,7 @@ def test_we_hang_up() -> None:
         party.probe()
         party.close()
         (leg,) = server.parties
-        deadline = time.monotonic() + PROMPT_S
-        while not leg.received and time.monotonic() < deadline:
-            time.sleep(0.01)  # the server has a thread of its own
+        wait_until(lambda: leg.received)  # the server has a thread of its own
         assert leg.received[-1].message == {"type": "hang_up"}
         assert server.calls[party.confirmed["callId"]].body["maxDuration"] == "10s", "a probe is short"
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from fakes.loopback import free_port
 from fakes.parties import Caller
+from helpers.patience import PATIENCE_S
 
 from fdbcore.audio.wav import HEADER_BYTES
 from fdbcore.endpoints.webrtc.endpoint import Joined
@@ -49,7 +50,7 @@ def joined(port: int, seconds: float) -> dict[str, Any]:
                 break
         time.sleep(0.05)
     command = [PYTHON, GST_PEER, f"http://127.0.0.1:{port}/whip/b", str(seconds), str(TONE_HZ)]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    told = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     assert told.returncode == 0, told.stderr
     report: dict[str, Any] = json.loads(told.stdout.splitlines()[-1])
     return report

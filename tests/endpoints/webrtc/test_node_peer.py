@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from fakes.loopback import free_port
 from fakes.parties import Caller
+from helpers.patience import PATIENCE_S
 
 from fdbcore.audio.wav import wav_header
 from fdbcore.endpoints.webrtc.endpoint import Joined
@@ -111,7 +112,7 @@ def write_tone(path: Path, seconds: float, sounds_s: float) -> None:
 
 def test_it_hears_its_own_tone(tmp_path: Path) -> None:
     write_tone(tmp_path / "in.wav", 1, sounds_s=1)
-    report = await_result(echoed(tmp_path / "in.wav", tmp_path / "out.wav"), 60)
+    report = await_result(echoed(tmp_path / "in.wav", tmp_path / "out.wav"), PATIENCE_S)
     with wave.open(str(tmp_path / "out.wav")) as heard:
         assert heard.getframerate() == SAMPLE_RATE_HZ
         samples = np.frombuffer(heard.readframes(heard.getnframes()), np.int16).astype(float)
@@ -144,7 +145,7 @@ def test_it_holds_a_conversation_that_replays_to_the_same_events(tmp_path: Path)
     party = Joined(f"webrtc://127.0.0.1:{port}?join_s=20")
     caller = Caller([tick % 100 >= 60 for tick in range(300)])
     held = converse(caller, party, tmp_path / "held", LiveSettings(vad="energy"), {}, threading.Event())
-    assert joining.result(20) == "closed: 1000 the conversation is over\n"
+    assert joining.result(PATIENCE_S) == "closed: 1000 the conversation is over\n"
     assert party.left is None
     assert held.n_ticks == len(caller.speaks)
     assert party.measured()["received"] > 200
