@@ -37,7 +37,7 @@ class PooledLines(TypedDict):
 LEAST_POINTS: Final = 2.0
 MOST_NAMES: Final = 3
 NOT_PLACED: Final[Mapping[LineStatus, str]] = {
-    "unlike": "unlike all lines that were measured",
+    "unlike": "unlike every measured condition",
     "not measured": "of a detector that was not measured",
     "not known": "with too little beside the speech to know",
 }
@@ -87,7 +87,7 @@ def pooled_text(found: PooledLines) -> str:
         middle, least, most = found["answers_ms"]
         several = f", from {shift_text(least)} to {shift_text(most)}" if round(least) != round(most) else ""
         calls = f"{found['answers_of']:,} of {found['calls']:,} calls"
-        parts.append(f"answers of B {shift_text(middle)} (median of {calls}{several})")
+        parts.append(f"responses of B {shift_text(middle)} (median of {calls}{several})")
     for status, told in NOT_PLACED.items():
         if names := found["not_placed"].get(status):
             more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""

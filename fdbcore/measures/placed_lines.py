@@ -74,7 +74,7 @@ def placed_lines(reading: Reading) -> PlacedLines | None:
             has_hum = any("hum_hz" in finding["figures"] for finding in findings)
             nearest, distance = table.nearest(at, known["tail_ms"], ids)
             if distance > table.like_within or (not ids & MEASURED_KINDS.keys() and (has_hum or ids & UNMEASURED)):
-                lines[side] = _unlike("unlike", "unlike all lines that were measured", round(distance, 2))
+                lines[side] = _unlike("unlike", "unlike every measured condition", round(distance, 2))
             else:
                 lines[side] = PlacedLine("like", nearest, round(distance, 2), None, "")
     a, b = lines["A"], lines["B"]
@@ -95,18 +95,18 @@ def _told(line: PlacedLine | None, other: PlacedLine | None) -> PlacedLine | Non
 
 
 def _sentence(line: MeasuredLine, answers_ms: float | None) -> str:
-    """ "nearest to clean speech: 9 of 10 edges within 9 ms, answers 4 ms early"."""
+    """ "like measured ones: 9 of 10 edges within 9 ms, responses 4 ms early"."""
     parts = []
     if line.unit_f1 < GOOD_F1:
         parts.append(f"{100 * line.unit_f1:.0f} % of stretches of speech right")
     if line.edges_within_ms is not None:
         parts.append(f"9 of 10 {'of their ' if parts else ''}edges within {line.edges_within_ms:.0f} ms")
     if answers_ms is not None:
-        parts.append(f"answers {shift_text(answers_ms)}")
+        parts.append(f"responses {shift_text(answers_ms)}")
     if line.premature_points is not None:
         more = "too many" if line.premature_points > 0 else "too few"
         parts.append(f"{abs(line.premature_points):.0f} points {more} premature")
-    return f"nearest to {line.what}: {', '.join(parts)}"
+    return f"like measured ones: {', '.join(parts)}"
 
 
 def shift_text(ms: float) -> str:

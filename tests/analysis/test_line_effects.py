@@ -102,9 +102,11 @@ def test_a_run_says_what_its_lines_do_and_which_calls_are_like_nothing(
     assert found["answers_ms"] == pytest.approx((shifts[0], shifts[1], shifts[0]))
     text = pooled_text(found)
     shown = run_screen(survey(Run(tmp_path, calls)))
-    assert f"lines: answers of B {-shifts[0]:.0f} ms early (median of 5 of 5 calls" in " ".join(shown.split())
-    assert text.startswith(f"answers of B {-shifts[0]:.0f} ms early (median of 5 of 6 calls, from {-shifts[1]:.0f} ms")
-    assert text.endswith("; 1 call unlike all lines that were measured: far")
+    assert f"channels: responses of B {-shifts[0]:.0f} ms early (median of 5 of 5 calls" in " ".join(shown.split())
+    assert text.startswith(
+        f"responses of B {-shifts[0]:.0f} ms early (median of 5 of 6 calls, from {-shifts[1]:.0f} ms"
+    )
+    assert text.endswith("; 1 call unlike every measured condition: far")
 
 
 def test_the_screen_of_gates_shows_it(tmp_path: Path, lines: dict[str, MeasuredLine]) -> None:

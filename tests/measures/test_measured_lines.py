@@ -130,7 +130,7 @@ def test_a_line_unlike_all_and_a_detector_that_was_not_measured_are_said_to_be_s
     files.write(path, np.stack([clean.pcm[:, 0], loud[:, 1]], axis=1), "s16")
     lines = replayed(path, tmp_path / "run")["lines"]
     assert lines["B"]["status"] == "unlike"
-    assert lines["B"]["text"] == f"unlike all lines that were measured: {UNKNOWN}"
+    assert lines["B"]["text"] == f"unlike every measured condition: {UNKNOWN}"
     assert lines["A"]["answers_ms"] is None
     assert "answers" not in lines["A"]["text"]
 
@@ -195,14 +195,14 @@ def test_the_screen_says_it_in_a_sentence_a_side_or_one_for_both(tmp_path: Path)
     assert own.turn_start_ms is not None
     assert room.turn_end_ms is not None
     early = round(room.turn_end_ms - own.turn_start_ms)
-    assert f"line of A nearest to {room.what}: " in text
-    assert f"line of B nearest to {own.what}: 9 of 10 edges within {own.edges_within_ms:.0f} ms, " in text
-    assert text.endswith(f"answers {early} ms early")
+    assert "channel of A like measured ones: " in text
+    assert f"channel of B like measured ones: 9 of 10 edges within {own.edges_within_ms:.0f} ms, " in text
+    assert text.endswith(f"responses {early} ms early")
 
     both = drawn_recording(tmp_path / "both", "A 0-2 5-6 | B 2.4-4")
     write_json(both.path / HEALTH, health_at(own, own))
-    assert "line of" not in (text := screen(both, document_of(both)))
-    assert f"\nlines            nearest to {own.what}: " in text
+    assert "channel of" not in (text := screen(both, document_of(both)))
+    assert "\nchannels            like measured ones: " in text
     assert both.health is not None
     assert place(both.health["sides"]["A"]) == own.place
 

@@ -31,7 +31,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     live = ["run", "--clips", f"{path / 'one.wav'}?tail_s=3", "--system", "echo", "--clock", "virtual"]
     for arguments in (
         [*live, "--vad", "energy", "--out", path / "live"],
-        ["replay", path / "live" / "one", "--out", path, "--marks", path / "log.jsonl", "--marks-offset-ms", "0"],
+        [
+            "replay",
+            path / "live" / "one",
+            "--out",
+            path,
+            "--agent-log",
+            path / "log.jsonl",
+            "--agent-log-offset-ms",
+            "0",
+        ],
         ["replay", "-a", path / "a.wav", "-b", path / "b.wav", "--vad", "energy", "--out", path / "files"],
     ):
         result = CliRunner().invoke(main, list(map(str, arguments)))

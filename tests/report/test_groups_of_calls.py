@@ -69,9 +69,9 @@ def test_every_two_groups_are_compared_as_the_command_compares_them(run: Path, t
         (pair,) = re.findall(rf"<bdi>{a}</bdi> against <bdi>{b}</bdi></b>: (.*?)</details>", part, re.DOTALL)
         told = {row[0]: row for row in rows(pair)}
         (latency,) = [e for e in differences if (e["measure"], e["a"], e["b"]) == ("response_latency_ms", a, b)]
-        assert told["answer time"][1] == latency["verdict"]
-        assert told["answer time"][5] == p_value(latency["p_holm"])
-    assert re.search(r"<bdi>v10</bdi> against <bdi>v9</bdi></b>: worse in answer time", part)
+        assert told["response latency"][1] == latency["verdict"]
+        assert told["response latency"][5] == p_value(latency["p_holm"])
+    assert re.search(r"<bdi>v10</bdi> against <bdi>v9</bdi></b>: worse in response latency", part)
 
 
 def test_the_page_says_what_the_cluster_was_and_names_a_better_one(run: Path) -> None:

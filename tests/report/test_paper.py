@@ -86,7 +86,7 @@ def test_densities_are_those_of_another_library() -> None:
 def test_tables_state_n_and_denominators(drawn: Path) -> None:
     text = (drawn / "figures" / "table.md").read_text()
     assert "quick: 12 calls, 96 opportunities" in text
-    assert re.search(r"Cut off \| \d+\.\d % \\\[\d+\.\d, \d+\.\d\\\], n = 96", text)
+    assert re.search(r"premature responses \| \d+\.\d % \\\[\d+\.\d, \d+\.\d\\\], n = 96", text)
     tex = (drawn / "figures" / "table.tex").read_text()
     assert r"slow \& \textless{}safe\textgreater{}" in tex
     for line in tex.splitlines():

@@ -1,4 +1,4 @@
-"""False cut-offs against answer time: one point a system, where its measures say it is."""
+"""False cut-ins against response latency: one point a system, where its measures say it is."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_without_labelled_turn_ends_all_answers_are_timed(tmp_path: Path) -> Non
 def test_without_labelled_pauses_there_is_no_plane(tmp_path: Path) -> None:
     run = survey(Run(run_of(tmp_path, {"one": ("", PATIENT)}, LABELS[1:])))
     assert cut_off_against_latency(run) == []
-    assert "False cut-offs against answer time" not in write_index(run).read_text()
+    assert "False cut-ins against response latency" not in write_index(run).read_text()
 
 
 def test_points_beyond_the_axis_widen_it() -> None:

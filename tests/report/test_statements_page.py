@@ -104,7 +104,7 @@ def test_the_page_shows_what_the_document_says(run: Path) -> None:
                 {key: factor * each for key, each in expected.items()}, abs=0.02 * factor * value
             )
     assert "Nothing to count." in section(html, "b_stopped_within_2s_per_long_a_onset")
-    assert '<p class="lead">&lt;b&gt;slow against quick: worse in answer time' in html
+    assert '<p class="lead">&lt;b&gt;slow against quick: worse in response latency' in html
     assert "What counts as one: each call by itself; calls that share a caller or a scenario resemble" in html
     assert "slow is worse" in section(html, "response_latency_ms")
     assert "IPUs per min" in html.split("Compared with the reference")[1]

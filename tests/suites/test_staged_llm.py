@@ -65,7 +65,7 @@ def examiner(chat: FakeChat) -> list[str]:
 
 @NEEDS_VOICE
 def test_it_plays_scenarios_without_words_and_its_verdicts_are_scored(tmp_path: Path, chat: FakeChat) -> None:
-    how = ("--pacing", "both", "--wordings", 2, "--system", beeps(tmp_path))
+    how = ("--pacing", "both", "--attempts", 2, "--system", beeps(tmp_path))
     recording = Recording(hold(tmp_path, *examiner(chat), *how, scenarios=SCENARIOS) / "daily.ordering.90.slow")
     party = recording.meta["parties"]["A"]
     assert (party["wordings"], party["chat"]["name"]) == (2, "openai:gpt-4o")

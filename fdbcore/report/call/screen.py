@@ -120,8 +120,7 @@ def run_screen(run: Survey, columns: int = COLUMNS) -> str:
     notes = [
         *(filled(f"{label} {text}", COLUMNS, "  ") for label, text in Spots(pooled).lines("note").items()),
         *(f"!! {text}" for text in cautions_of({"": pooled})),
-        *(f"lines: {told}" for found in [run.lines] if found and (told := pooled_text(found))),
-        columns_of.note(),
+        *(f"channels: {told}" for found in [run.lines] if found and (told := pooled_text(found))),
     ]
     strange = [f"!! {told}: {', '.join(names)}" for told, names in standing_out(run.heard).items()]
     warned = [*_unanswered(run), *strange, *_amiss(run, columns)]

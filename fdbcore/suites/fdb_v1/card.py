@@ -57,7 +57,7 @@ TASKS_TOLD: Final[Mapping[str, tuple[str, str]]] = {
     INTERRUPTION: ("takeover_by_activity_wanted", "took the turn:"),
 }
 """The measure of v1 that a sentence a task tells. In a pause only what begins in it counts."""
-BEGAN_EARLY: Final = "More than 0.2 s early, which is no answer:"
+BEGAN_EARLY: Final = "More than 0.2 s early, which is no response:"
 RESPONDS: Final = ("responds", "addressed the overlap:")
 RESUMES: Final = ("resumes", "left the overlap aside and went on:")
 """The same of the tasks of v1.5: an interruption wants an answer, and all other overlaps want none."""

@@ -50,13 +50,11 @@ TIMING: Final = (
 )  # fmt: skip
 """The measures of timing that are scales here, by their ids in `fdbcore.measures.catalogue`."""
 
-PLANTED: Final = {
-    stop_share("interruption"): "stops for interruptions",
-    stop_share("distraction"): "stops for backchannels",
-    "b_selectivity": "selectivity",
-    "b_recovery_latency_ms_per_labelled_interruption": "speaks again",
-}
-"""The same of those that need what the examiner planted, with their labels: its interruptions and backchannels."""
+PLANTED: Final = (
+    stop_share("interruption"), stop_share("distraction"), "b_selectivity",
+    "b_recovery_latency_ms_per_labelled_interruption",
+)  # fmt: skip
+"""The same of those that need what the examiner planted: its interruptions and backchannels."""
 
 BY_CHANCE: Final = {
     f"{name}_by_chance": name
