@@ -217,7 +217,7 @@ def test_one_moment_of_each_kind_is_heard_first(tmp_path: Path) -> None:
 def test_figures_have_denominators_and_what_chance_would_do(sample: Reading) -> None:
     text = read(sample).text.replace("\u00a0", " ")
     assert "6 of 7" in text
-    assert re.search(r"B stopped within 2 s for 1 of 3 \(by chance \d\.\d\)", text)
+    assert re.search(r"Barge-in yield rate: 1 of 3, within 2 s \(by chance \d\.\d\)", text)
     assert (
         "All 7 opportunities count: responses 6, premature responses 1, no response 0 (B said nothing for 10 s" in text
     )

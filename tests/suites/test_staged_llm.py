@@ -130,7 +130,7 @@ class TestBeforeItBegins:
         for actor, told in (
             (
                 ("llm:openai:gpt-4o",),
-                "actor llm:openai:gpt-4o: expected a recogniser of what the system says",
+                "actor llm:openai:gpt-4o: expected a transcriber of what the system says",
             ),
             (("llm:nobody", HEARS, "openai:whisper-1"), "actor llm:nobody: expected one of"),
         ):

@@ -72,7 +72,7 @@ def _scale(
 
 EARLY: Final = "early_per_labelled_turn_end"
 _TAKEOVER: Final = "The system said more than three words, or spoke for at least 1 s from its first to its last word."
-_BY_WORDS: Final = "words of another recogniser move it by up to 23.5 points"
+_BY_WORDS: Final = "words of another transcriber move it by up to 23.5 points"
 _ACTIVITY: Final = (
     "By voice activity: at least 1 s from the first to the last sound of the system; where only backchannels are "
     "wanted, one stretch of at least 1 s."
@@ -86,7 +86,7 @@ _RATE: Final = (
     "48 kHz are of sound that it heard too slow"
 )
 _SIDES: Final = (
-    "the cut is at a word of the recogniser; a rate of no words is 0, and a side without speech is measured as noise"
+    "the cut is at a word of the transcriber; a rate of no words is 0, and a side without speech is measured as noise"
 )
 _EARLY_TOO: Final = "whatever is said counts, also what was said before the user had ended"
 _BEGUN_BEFORE: Final = (

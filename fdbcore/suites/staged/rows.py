@@ -33,8 +33,8 @@ from fdbcore.types.scorecard import DETECTABLE, Difference, Figure, Measure, Pas
 FAMILIES_MEAN: Final = "mean of families"
 EVENTS_MEAN: Final = "mean of events"
 TERMS: Final = {
-    "turn-taking": "A judge's mark of every event, 1 to 5: how smoothly the system took, kept and left the floor.",
-    "instruction following": "A judge's mark of every event, 1 to 5: how well it does what was asked so far.",
+    "turn-taking": "A judge's score of every event, 1 to 5: how smoothly the system took, kept and left the floor.",
+    "instruction following": "A judge's score of every event, 1 to 5: how well it does what was asked so far.",
     "task score": "A judge's score of the dialogue, 1 to 5, by the rubric of its family; daily dialogues have none.",
     "goals met": "Share of a scenario's goals after which the system had said what shows that the goal is met. Where a "
     "program decides this by words, goals that a reciter meets are left out; a scenario without others has no score.",
@@ -45,7 +45,7 @@ TERMS: Final = {
     "the examiner would have ended; yielding scores 1 at once and 0 after 2 s "
     "(after EVA-Bench, arXiv 2605.13841).",
     "to 75 s": "The mean of a dialogue's first five bins of 15 s, as published tables have it; an event with both "
-    "marks counts in each bin by the seconds of it in that bin.",
+    "scores counts in each bin by the seconds of it in that bin.",
     "attempts a goal": "How often the examiner had to say it: 1 is the least.",
     "probes a goal": "How often the scripted examiner then had to ask for what was missing.",
     "time a goal": "From its first wording to the examiner's decision.",
@@ -57,7 +57,7 @@ TERMS: Final = {
         f"{MEASURES[name].label}, by chance": "What a deaf system has there: so often its own pauses look like a stop."
         for name in BY_CHANCE.values()
     },
-    "unscored at worst": "The mean with 1 in place of every mark that is missing.",
+    "unscored at worst": "The mean with 1 in place of every score that is missing.",
     EVENTS_MEAN: "The mean over all events of all dialogues; one with many events weighs more.",
     FAMILIES_MEAN: "The mean over families of their means: each family that has the score counts the same.",
     "95 % interval": "Bootstrap over scenarios, and over the trials of each. There is none of a single scenario, "
@@ -76,7 +76,7 @@ TERMS: Final = {
     "end early do not bend the curve.",
     "silent": "Dialogues in which the system said nothing. They count.",
     "only echo of the examiner": "Dialogues in which all that was heard of the system is echo. They count.",
-    "scored in part": "Dialogues that are scored, but for what needs words or marks that are missing.",
+    "scored in part": "Dialogues that are scored, but for what needs words or scores that are missing.",
 }
 ORDER: Final = (*PACINGS, UNKNOWN)
 RULE: Final = "goals_met=1,task_score=4"
