@@ -15,6 +15,11 @@ from .exits import FAILED, INTERRUPTED
 
 TYPED: Final = f"{__name__}.typed"
 """The key of a context's `meta` that holds all words of the command."""
+RENAMED: Final = {
+    **{f"--marks{of}": f"--agent-log{of}" for of in ("", "-offset-ms", "-session")},
+    "--line-open": "--no-hang-up",
+}
+"""Options of commands by their earlier names, which still work, and say so. Those of benchmarks have a `was`."""
 _MODULES: Final = {"acts": "suites", "dataset": "suites", "scenarios": "suites"}
 
 
@@ -29,6 +34,18 @@ class LazyCommands(click.Group):
         """Parse the words of the command, and keep them as they are."""
         ctx.meta.setdefault(TYPED, tuple(args))
         return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the words name, and its words; earlier names of options become those of today."""
+        name, command, words = super().resolve_command(ctx, args)
+        known = {flag for param in command.params for flag in param.opts} if command else set[str]()
+        for place, (flag, sign, value) in enumerate(word.partition("=") for word in words):
+            if RENAMED.get(flag) in known:
+                click.echo(f"fdbcore {name}: {flag} is called {RENAMED[flag]} now", err=True)
+                words[place] = f"{RENAMED[flag]}{sign}{value}"
+        return name, command, words
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands, in the given order."""

@@ -43,7 +43,7 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
 @click.option(
     "--count-bad-input", is_flag=True, help="Recordings count, too, whose sides are mixed, exchanged or out of step."
 )
-@click.option("--line-open", is_flag=True, help="B could answer until the end: A did not hang up after its last turn.")
+@click.option("--no-hang-up", "line_open", is_flag=True, help="A did not hang up after its last turn: B could answer.")
 @click.option(
     "--from", "start", metavar="TIME", help="Leave out what comes before: 12.5, 0:12 or, from the end, -1:00."
 )
@@ -54,11 +54,11 @@ SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
               "that calls go through, such as s3://BUCKET/FOLDER.")  # fmt: skip
 @click.option("--meta", type=FILE, help="CSV table about the calls, joined by path or file name. Its column "
               "agent_channel says which channel is B; measure_from, measure_to and leave_out (0:00-0:12; 1:30-2:05) "
-              "say what to leave out; marks_file, marks_offset_ms or marks_started_at, and marks_session are about the "
-              "agent's log.")  # fmt: skip
+              "say what to leave out; agent_log_file, agent_log_offset_ms or agent_log_started_at, and "
+              "agent_log_session are about the agent's log.")  # fmt: skip
 @click.option("--labels", type=FILE, help="Labels by people: a CSV, TextGrid, RTTM or Audacity file, or a folder of "
               "them.")  # fmt: skip
-@options.marks
+@options.agent_log
 @click.option("--out", type=FILE, default=Path("fdbcore-run"), show_default=True, help="Output folder of the run.")
 @options.as_json
 @options.quiet

@@ -55,7 +55,7 @@ _OF_TRENDS: Final = ("runs", "cluster", "different_settings", "as_json", "quiet"
 @click.option("--strip", "strips", multiple=True, metavar="CALL@START-END", help="With --figures: also draw this part "
               "of a call, such as call@1:05-1:15.")  # fmt: skip
 @options.since
-@options.marks
+@options.agent_log
 @options.as_json
 @options.quiet
 @click.pass_context

@@ -45,7 +45,7 @@ def log_of(asked: ReportOptions) -> LogFile | None:
     if path is None:
         return None
     if calls != 1:
-        raise SettingsError(f"--marks {path}: expected one call, got {calls}; fdbcore replay takes folders of logs")
+        raise SettingsError(f"--agent-log {path}: expected one call, got {calls}; fdbcore replay takes folders of logs")
     read_log(path, asked.marks_session)
     return LogFile(path, offset_ms, asked.marks_session)
 

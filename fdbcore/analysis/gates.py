@@ -32,7 +32,9 @@ FAILED: Final = 1
 UNMEASURED: Final = 3
 """The exit codes of a command with gates."""
 MOST_UNANSWERED: Final = 0.1
-"""A gate on answer times says so if a larger share of the opportunities has no answer: what took longest is missing."""
+"""A gate on latencies says so if a larger share of the opportunities has no response: what took longest is missing."""
+SHORTEST_MS: Final = 10
+"""A shorter time as a limit was meant in seconds."""
 
 
 class Decision(NamedTuple):
@@ -65,7 +67,8 @@ def exit_code(decisions: Sequence[Decision], gates: Gates) -> ExitCode:
 
 def _check(gate: Gate, run: CallGroup, baseline: CallGroup | None) -> None:
     if gate.measure not in MEASURES:
-        raise InputError(f"{gate.text}: expected a measure, got {gate.measure}{nearest(gate.measure, MEASURES)}")
+        known = nearest(gate.measure, [*MEASURES, *(measure.label for measure in MEASURES.values())])
+        raise InputError(f"{gate.text}: expected a measure, got {gate.measure}{known}")
     measure = MEASURES[gate.measure]
     if gate.needs_baseline and baseline is None:
         raise InputError(f"{gate.text}: expected --baseline, which the gate names")
@@ -73,6 +76,8 @@ def _check(gate: Gate, run: CallGroup, baseline: CallGroup | None) -> None:
         raise InputError(f"{gate.text}: expected {gate.measure} alone: it is a share or a rate, and has no quantiles")
     if measure.unit == "share":
         _check_share(gate)
+    if measure.unit == "ms" and not gate.needs_baseline and 0 < abs(gate.plus) < SHORTEST_MS:
+        raise InputError(f"{gate.text}: expected a limit in ms, got {gate.plus:g}; a second is 1000")
     for column, value in gate.where.items():
         _check_where(gate, column, value, run)
 
@@ -204,13 +209,13 @@ def _but(decision: Decision, beside: FindingsBeside) -> list[str]:
 
 
 def _unanswered(group: CallGroup, share: str) -> list[str]:
-    """How many opportunities have no answer, which no answer time counts, if it is more than MOST_UNANSWERED.
+    """How many opportunities have no response, which no latency counts, if it is more than MOST_UNANSWERED.
 
     share: the id of what counts them, "" for measures of all opportunities.
     """
     shares = [found for each in group.quantities if isinstance(found := each.get(share), Share)]
     missing, n = sum(share.count for share in shares), sum(share.n for share in shares)
-    return [f"{missing:,} of {n:,} had no answer, and no answer time"] if missing > MOST_UNANSWERED * n else []
+    return [f"{missing:,} of {n:,} had no response, and no latency"] if missing > MOST_UNANSWERED * n else []
 
 
 def _on_lines(decision: Decision, shifts: LineShifts) -> str:

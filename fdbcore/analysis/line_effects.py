@@ -83,7 +83,7 @@ def pooled_text(found: PooledLines) -> str:
         middle, least, most = found["answers_ms"]
         several = f", from {shift_text(least)} to {shift_text(most)}" if round(least) != round(most) else ""
         calls = f"{found['answers_of']:,} of {found['calls']:,} calls"
-        parts.append(f"on channels like these answers of B read {shift_text(middle)} (median of {calls}{several})")
+        parts.append(f"on channels like these responses of B read {shift_text(middle)} (median of {calls}{several})")
     if names := found["not_placed"].get("unlike"):
         more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
         calls = f"{len(names):,} call{'s' * (len(names) > 1)}"

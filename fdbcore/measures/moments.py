@@ -21,27 +21,27 @@ from fdbcore.types.units import Seconds, Tick
 # second.
 KINDS: Final = (
     KindOfMoment(
-        "no_answer", "No answer", "A has finished, and B does not answer.", "no answer {:.1f} s", TICKS_PER_S,
+        "no_answer", "No response", "A has finished, and B does not respond.", "no response {:.1f} s", TICKS_PER_S,
     ),
     KindOfMoment(
-        "slow_answer", "Slow answers", "Longest silences between A's end and B's start.", "slow answer {:.1f} s",
+        "slow_answer", "Slow responses", "Longest silences between A's end and B's start.", "slow response {:.1f} s",
         TICKS_PER_S,
     ),
     KindOfMoment(
-        "cut_off", "Cut off", "B takes the floor before A has finished.", "cut A off {:.1f} s early",
+        "cut_off", "Premature responses", "Cut-ins: B takes the floor before A has finished.", "cut in {:.1f} s early",
         -PREMATURE_FTO_TICKS,
     ),
     KindOfMoment(
-        "false_cut_off", "False cut-offs", "By your labels: B begins to speak in a pause of A, who has not finished.",
-        "false cut-off of {:.1f} s", TICKS_PER_S // 5,
+        "false_cut_off", "False cut-ins", "By your labels: B begins to speak in a pause of A, who has not finished.",
+        "false cut-in of {:.1f} s", TICKS_PER_S // 5,
     ),
     KindOfMoment(
         "talk_over", "Talking over each other", "Longest stretches in which both speak.", "talk-over {:.1f} s",
         TICKS_PER_S // 2,
     ),
     KindOfMoment(
-        "lapse", "Other long silences",
-        "Longest silences of both that are neither a missing nor a slow answer of B.", "long silence {:.1f} s", None,
+        "lapse", "Other lapses",
+        "Longest silences of both that are neither a missing nor a slow response of B.", "lapse {:.1f} s", None,
     ),
 )  # fmt: skip
 BY_ID: Final = {kind.id: kind for kind in KINDS}

@@ -98,14 +98,14 @@ def _told(line: PlacedLine | None, other: PlacedLine | None) -> PlacedLine | Non
 
 
 def _sentence(line: MeasuredLine, answers_ms: float | None) -> str:
-    """ "on channels like this 9 of 10 edges are within 9 ms, answers read 4 ms early"."""
+    """ "on channels like this 9 of 10 edges are within 9 ms, responses read 4 ms early"."""
     parts = []
     if line.unit_f1 < GOOD_F1:
         parts.append(f"{100 * line.unit_f1:.0f} % of stretches of speech are right")
     if line.edges_within_ms is not None:
         parts.append(f"9 of 10 {'of their ' if parts else ''}edges are within {line.edges_within_ms:.0f} ms")
     if answers_ms is not None:
-        parts.append(f"answers read {shift_text(answers_ms)}")
+        parts.append(f"responses read {shift_text(answers_ms)}")
     if line.premature_points is not None:
         more = "too many" if line.premature_points > 0 else "too few"
         parts.append(f"{abs(line.premature_points):.0f} points {more} are premature")

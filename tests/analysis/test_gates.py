@@ -280,7 +280,7 @@ def test_many_calls_that_agree_are_an_interval() -> None:
     assert one(gate(f"{LATENCY} <= 700"), same)["status"] == "failed"
     few = one(gate(f"{LATENCY} <= 900"), group([{LATENCY: Values("ms", [800.0])}] * 20))
     assert few["status"] == "cannot tell"
-    assert "all clusters agree" in few["reason"]
+    assert "have the same value" in few["reason"]
 
 
 def test_one_cluster_passes_no_gate() -> None:
@@ -316,7 +316,7 @@ def test_the_exit_code_says_what_became_of_all() -> None:
     assert code(passes) == 0
     assert code(passes, fails, cannot) == 1
     assert [code(passes, cannot, cannot_tell=what) for what in ("pass", "fail", "error")] == [0, 1, 3]
-    assert code(passes, "compat_v1_latency_ms <= 3", cannot_tell="pass") == 3
+    assert code(passes, "compat_v1_latency_ms <= 300", cannot_tell="pass") == 3
 
 
 def test_few_calls_cannot_tell_and_say_how_many_could() -> None:

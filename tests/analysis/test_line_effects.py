@@ -104,7 +104,7 @@ def test_a_run_says_what_its_lines_do_and_which_calls_are_like_nothing(
     shown = run_screen(survey(Run(tmp_path, calls)))
     assert "channels like" not in shown, "a first screen says nothing that no reader can use yet"
     assert text.startswith(
-        f"on channels like these answers of B read {-shifts[0]:.0f} ms early "
+        f"on channels like these responses of B read {-shifts[0]:.0f} ms early "
         f"(median of 5 of 6 calls, from {-shifts[1]:.0f} ms"
     )
     assert text.endswith("; no measured channel is like that of 1 call: far")

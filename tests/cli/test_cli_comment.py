@@ -98,7 +98,7 @@ def test_what_to_listen_to_comes_from_calls_that_got_worse(folder: Path, compare
         now, before = (each.get(moment["call"]) for each in shares)
         assert isinstance(now, Share)
         assert before is None or (isinstance(before, Share) and now.count / now.n > before.count / before.n)
-        assert "cut A off" in moment["text"]
+        assert "cut in" in moment["text"]
         assert moment["text"] in (folder / "new" / "compare.html").read_text()
 
 
@@ -150,8 +150,8 @@ def test_the_address_of_the_run_stands_before_its_pages(folder: Path) -> None:
     assert all(each.startswith(link) for each in links)
     html = (folder / "new" / "compare.html").read_text()
     listen = html.partition("Listen to what got worse since old")[2].partition("</section>")[0]
-    assert "<h3>Cut off</h3>" in listen
-    assert re.search(r'<p class="lead">Worse: [^.]*Cut off', html)
+    assert "<h3>premature responses</h3>" in listen
+    assert re.search(r'<p class="lead">Worse: [^.]*premature responses', html)
     assert text.startswith("### ✕ Measures: ")
 
 

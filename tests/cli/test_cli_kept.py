@@ -180,7 +180,7 @@ def test_a_moment_that_got_worse_is_played_by_keyboard_and_leads_to_its_second(h
         play.focus()
         page.keyboard.press("Enter")
         page.locator(".play[data-playing]").wait_for()
-        page.get_by_text(re.compile(r"^call\d 0:02: slow answer")).wait_for()
+        page.get_by_text(re.compile(r"^call\d 0:02: slow response")).wait_for()
         page.wait_for_timeout(500)
         assert page.evaluate("document.getElementById('audio').currentTime") > 0
         played = page.evaluate("document.getElementById('audio').currentSrc")

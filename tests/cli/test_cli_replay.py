@@ -46,7 +46,7 @@ def test_a_replay_shows_what_happened_and_where_the_report_is(call: Path, run_pa
     result = replay(call, out=run_path, code=0)
     lines = result.stdout.splitlines()
     assert lines[0].startswith("call.wav")
-    assert "B answers" in result.stdout
+    assert "response rate" in result.stdout
     assert lines[-1] == str(run_path / "call" / "report.html")
     assert "<html" in Path(lines[-1]).read_text()
     assert gaps(Recording(run_path / "call")) == [
@@ -121,11 +121,11 @@ def test_a_silent_side_is_said_loudly_and_counted(tmp_path: Path, run_path: Path
 def test_whether_a_hung_up_after_its_last_turn_is_told_and_kept(tmp_path: Path, run_path: Path) -> None:
     path = write(tmp_path / "deaf.wav", voices("A 0.3-2 14-15 | ", 8.0))
     text = replay(path, out=run_path).stdout
-    assert "no answer within 10 s 1/1" in text
+    assert "no response within 10 s 1/1" in text
     assert "| A's last turn: unanswered, or hung up" in " ".join(text.split())
     closed = Recording(run_path / "deaf").meta
-    text = replay("--line-open", path, out=run_path).stdout
-    assert "no answer within 10 s 2/2" in text
+    text = replay("--no-hang-up", path, out=run_path).stdout
+    assert "no response within 10 s 2/2" in text
     assert "hung up" not in text
     opened = Recording(run_path / "deaf").meta
     assert opened["settings"] == closed["settings"] | {"line_open": True}

@@ -320,7 +320,7 @@ def test_a_call_that_missed_ticks_has_a_page_and_no_figure(
     run, slow = tmp_path / "run", "slow=fake:?speak=80-150&late=4&clocking=wall"
     both = ["--system", slow, "--system", "good=fake:?speak=80-150"][: 2 * systems]
     done = command("run", "--vad", "energy", "--a", "fake:?speak=50-70&finish=170", *both, "--out", run)
-    assert "not scored       slow: invalid: " in done.stdout
+    assert "not scored          slow: invalid: " in done.stdout
     for _ in ("as run", "as reported"):
         page = (run / "slow" / "report.html").read_text()
         assert re.search(r'role="alert">.*<li>This call is in no figure. Invalid: \d+ of 170 ticks missed; ', page)
@@ -339,23 +339,24 @@ def test_the_list_is_filtered_by_numbers(ran: Ran, tmp_path: Path) -> None:
     report(ran.run, "--quiet")
     page = (ran.run / "index.html").read_text()
     wanted = {
-        "cut_off>0 !!": "",
-        "cut_off>0": "early mixed",
-        "answer_time>=1.4": "slow",
-        "answered<=50%": "early mixed mute",
+        "premature_responses>0 !!": "",
+        "premature_responses>0": "early mixed",
+        "premature_per_turn>0": "early mixed",
+        '"response latency">=1.4': "slow",
+        "response_rate<=50%": "early mixed mute",
         "agent_channel=left": "slow",
         "language>1": "",
         "length>1 language=fr": "mixed",
     }
     wrong = {
-        "answerd<80%": "no column answerd to compare by <; there are call, length, answered, ",
-        "answered<abc": "answered<abc: expected a number or a date such as 2026-11-30, got abc",
+        "answerd<80%": "no column answerd to compare by <; there are call, length, response_rate, ",
+        "response_rate<abc": "response_rate<abc: expected a number or a date such as 2026-11-30, got abc",
         "langage=fr": "no column langage to compare by =; there are ",
         "language=xx": "no call has language=xx",
         "language=fr,health=ok": "no call has language=fr,health=ok; words are separated by blanks",
-        "answered<60": "answered<60 compares counts, and none is so large; a share is 60%",
+        "response_rate<60": "response_rate<60 compares counts, and none is so large; a share is 60%",
         "language=": "",
-        "answered<": "",
+        "response_rate<": "",
     }
     asked = json.dumps([*wrong, *wanted])
     script = (

@@ -82,7 +82,7 @@ def test_systems_are_run_scored_and_counted(run_path: Path) -> None:
     assert lines[0] == "virtual clock: compute time not counted"
     assert "mute: 2 failed: no speech found" in lines
     rows = [line.split() for line in lines]
-    assert ["system", "calls", "done", "failed", "invalid", "answered", "median"] in [row[:7] for row in rows]
+    assert ["system", "calls", "done", "failed", "invalid", "rate", "latency"] in [row[:7] for row in rows]
     assert ["good", "2", "2", "0", "0", "2/2"] in [row[:6] for row in rows]
     assert ["mute", "2", "0", "2", "0"] in [row[:5] for row in rows]
     assert lines[-1] == str(run_path / INDEX)

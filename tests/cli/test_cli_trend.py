@@ -49,7 +49,7 @@ def test_the_latest_is_compared_as_with_a_baseline(runs: list[Path]) -> None:
     assert found["paired_by"] == "call name"
     assert (found["a"]["name"], found["b"]["name"]) == ("v10", "v2")
     result = report(*runs)
-    assert "v10 against v2: worse in answer time" in result.stdout
+    assert "v10 against v2: worse in response latency" in result.stdout
     assert result.stdout.splitlines()[-1] == str(runs[2] / "trend.html")
 
 

@@ -431,7 +431,7 @@ def test_a_pipe_among_logs_is_named_and_not_waited_for(tmp_path: Path, monkeypat
         write(tmp_path / "calls" / f"{name}.wav", voices(DIALOGUE))
     (tmp_path / "logs").mkdir()
     os.mkfifo(tmp_path / "logs" / "a.jsonl")
-    result = done(*REPLAY, "--marks", "logs")
+    result = done(*REPLAY, "--agent-log", "logs")
     told = " ".join(result.output.split())
     assert "a: no stage times: logs/a.jsonl: cannot be read: it is a pipe or a device" in told
 

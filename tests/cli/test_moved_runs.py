@@ -15,7 +15,7 @@ from fdbcore.recording.places import located, place_from, text_with_places_from,
 
 REPLAYED, HELD = "R", "L"
 REPLAY = (
-    *("replay", "calls", "--labels", "labels.csv", "--meta", "meta.csv", "--marks", "logs"),
+    *("replay", "calls", "--labels", "labels.csv", "--meta", "meta.csv", "--agent-log", "logs"),
     *("--vad", "energy", "--jobs", 1, "--out", REPLAYED),
 )
 RUN = ("run", "--system", "echo", "--clips", "calls/a.wav", "--clock", "virtual", "--vad", "energy", "--out", HELD)

@@ -119,7 +119,7 @@ def test_the_log_of_another_call_is_refused() -> None:
         for _ in range(25):
             drawing, _ = exchanges(rng, turns)
             _, others = exchanges(rng, turns)
-            with pytest.raises(InputError, match=r"its clock cannot be found: '.*give --marks-offset-ms"):
+            with pytest.raises(InputError, match=r"its clock cannot be found: '.*give --agent-log-offset-ms"):
                 find_clock(log_of(rng, others), dialogue(drawing))
 
 

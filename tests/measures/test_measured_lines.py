@@ -196,7 +196,9 @@ def test_a_channel_is_told_where_a_figure_moves_by_more_than_its_rounding(tmp_pa
     assert own.turn_start_ms is not None
     assert room.turn_end_ms is not None
     early = round(room.turn_end_ms - own.turn_start_ms)
-    told = f"on channels like this 9 of 10 edges are within {own.edges_within_ms:.0f} ms, answers read {early} ms early"
+    told = (
+        f"on channels like this 9 of 10 edges are within {own.edges_within_ms:.0f} ms, responses read {early} ms early"
+    )
     assert dict(line_texts(content))["channel of B"] == told
     assert "channels like this" not in " ".join(screen(recording, content).split())
 

@@ -111,17 +111,17 @@ def check(name: str, found: Quantity, n_ticks: int) -> None:
     ("drawing", "expected"),
     [
         ("A 0-2 | B 2.4-5", []),
-        ("A 0-2 6-7 | B 3.9-5", [("slow_answer", "B", 2.0, 3.9, "slow answer 1.9 s")]),
-        ("A 0-2 8-10 | B 2.5-4", [("lapse", "A", 4.0, 8.0, "long silence 4.0 s")]),
-        ("A 0-2 6-8 | B 8.5-9", [("no_answer", "B", 2.0, 6.0, "no answer 4.0 s")]),
-        ("A 0-2 13-15 |", [("no_answer", "B", 2.0, 13.0, "no answer 11.0 s")]),
-        ("A 0-2 | B 13-15", [("no_answer", "B", 2.0, 13.0, "no answer 11.0 s")]),
-        ("A 0-3.4 | B 3-6", [("cut_off", "B", 3.0, 3.4, "cut A off 0.4 s early")]),
+        ("A 0-2 6-7 | B 3.9-5", [("slow_answer", "B", 2.0, 3.9, "slow response 1.9 s")]),
+        ("A 0-2 8-10 | B 2.5-4", [("lapse", "A", 4.0, 8.0, "lapse 4.0 s")]),
+        ("A 0-2 6-8 | B 8.5-9", [("no_answer", "B", 2.0, 6.0, "no response 4.0 s")]),
+        ("A 0-2 13-15 |", [("no_answer", "B", 2.0, 13.0, "no response 11.0 s")]),
+        ("A 0-2 | B 13-15", [("no_answer", "B", 2.0, 13.0, "no response 11.0 s")]),
+        ("A 0-3.4 | B 3-6", [("cut_off", "B", 3.0, 3.4, "cut in 0.4 s early")]),
         ("A 0-3.1 | B 3-6", []),
         ("A 2-2.4 | B 0-5", []),
         ("A 2-3.5 | B 0-5", [("talk_over", "A", 2.0, 3.5, "talk-over 1.5 s")]),
         ("A 3-6 | B 0-3.7", [("talk_over", "A", 3.0, 3.7, "talk-over 0.7 s")]),
-        ("A 0-3 | B 3.2-4 18-19", [("lapse", "B", 4.0, 18.0, "long silence 14.0 s")]),
+        ("A 0-3 | B 3.2-4 18-19", [("lapse", "B", 4.0, 18.0, "lapse 14.0 s")]),
     ],
 )
 def test_a_moment_says_what_happened_and_where(
@@ -135,8 +135,8 @@ def test_a_silence_full_of_music_says_so_and_comes_last() -> None:
     """B answers the first turn slowly, and plays music after the second one."""
     drawn = dialogue("A 0-2 6-8 30-32 | B 3.9-5", tail_s=12)
     found = moments(drawn, sounds={"music on B": [(900, 1900), (2000, 2900)]})
-    assert (found[-1].kind, found[-1].text) == ("no_answer", "no answer 22.0 s, music on B")
-    assert moments(drawn, sounds={"music on B": [(900, 1800)]})[0].text == "no answer 22.0 s"
+    assert (found[-1].kind, found[-1].text) == ("no_answer", "no response 22.0 s, music on B")
+    assert moments(drawn, sounds={"music on B": [(900, 1800)]})[0].text == "no response 22.0 s"
 
 
 def test_an_answer_that_never_came_lasts_to_the_end_of_the_recording() -> None:

@@ -58,7 +58,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "calls.csv").write_text(ROWS)
     run = folder / "RUN"
     save(folder / "logs" / "mixed.jsonl", [Mark(time_s, "audio out") for time_s in range(60)])
-    logs = ("--marks", folder / "logs", "--marks-offset-ms", "0")
+    logs = ("--agent-log", folder / "logs", "--agent-log-offset-ms", "0")
     replay(calls, "--meta", folder / "calls.csv", *logs, out=run)
     shutil.copytree(run, folder / "OLD")
     gates = folder / "gates.toml"

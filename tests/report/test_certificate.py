@@ -215,7 +215,7 @@ def test_what_is_invalid_has_no_numbers(tmp_path: Path) -> None:
     text = text_of(recording)
     assert f"This call is in no figure. {reason[0].upper()}{reason[1:]}." in text
     assert not re.search(r"B answered|All measures|Listen to these first", text)
-    assert f"not scored       {reason}" in screen(recording, told)
+    assert f"not scored          {reason}" in screen(recording, told)
 
 
 def test_a_conversation_that_never_began_has_a_report(tmp_path: Path) -> None:

@@ -92,8 +92,8 @@ def test_a_number_of_a_run_leads_to_a_moment_of_a_call_and_back(browser: tuple[P
     ]
     assert page.locator("#moments-list .play").count() == 2
     for address, title in (
-        ("premature_per_turn.all", "Opportunities (yes: Cut off)"),
-        ("premature_per_turn", "Cut off"),
+        ("premature_per_turn.all", "Opportunities (yes: premature responses)"),
+        ("premature_per_turn", "premature responses"),
     ):
         page.evaluate(f"location.hash = 'moments={address}'")
         page.wait_for_selector(f"#moments-title:has-text('{title}: ')")
@@ -115,7 +115,7 @@ def test_keys_step_through_the_moments_of_a_number(browser: tuple[Page, list[str
     row = page.locator("#calls tbody tr", has=page.locator(".name", has_text="mixed"))
     row.locator('a[href$="#moments=answered_per_turn.all"]').click()
     page.wait_for_selector("html[data-drawn]")
-    assert page.inner_text("#listed h3") == "Opportunities (yes: Answered): 2"
+    assert page.inner_text("#listed h3") == "Opportunities (yes: response rate): 2"
     rows = page.locator("#listed li").all_inner_texts()
     assert [row.split("\n")[1].split()[0] for row in rows] == ["yes,", "no,"]
     times = []

@@ -93,7 +93,7 @@ def test_densities_are_those_of_another_library() -> None:
 def test_tables_state_n_and_denominators(drawn: Path) -> None:
     text = (drawn / "figures" / "table.md").read_text()
     assert "quick: 12 calls, 96 opportunities" in text
-    assert re.search(r"Cut off \| \d+\.\d % \\\[\d+\.\d, \d+\.\d\\\], n = 96", text)
+    assert re.search(r"premature responses \| \d+\.\d % \\\[\d+\.\d, \d+\.\d\\\], n = 96", text)
     tex = (drawn / "figures" / "table.tex").read_text()
     assert r"slow \& \textless{}safe\textgreater{}" in tex
     for line in tex.splitlines():
@@ -226,7 +226,7 @@ def test_without_labelled_turn_ends_all_answers_are_timed(tmp_path: Path) -> Non
 def test_without_labelled_pauses_there_is_no_plane(tmp_path: Path) -> None:
     run = survey(Run(run_of(tmp_path, {"one": ("", PATIENT)}, LABELS[1:])))
     assert cut_off_against_latency(run) == []
-    assert "False cut-offs against answer time" not in write_index(run).read_text()
+    assert "False cut-ins against response latency" not in write_index(run).read_text()
 
 
 def test_points_beyond_the_axis_widen_it() -> None:

@@ -228,9 +228,11 @@ def test_a_list_names_the_first(n: int, expected: str) -> None:
 
 def test_differences_have_the_decimals_of_their_scale() -> None:
     in_seconds = changed(CARD.differences[0], p_corrected=0.0001, detectable=0.4321)
-    known = replace(CARD, differences=[in_seconds], detectable="the least", terms={"Smallest detectable": "The least."})
+    known = replace(
+        CARD, differences=[in_seconds], detectable="the least", terms={"Minimum detectable effect": "The least."}
+    )
     printed = screen(known, 100)
-    assert "p by sign flips; detectable: the least" in printed
+    assert "p by sign flips; minimum detectable effect: the least" in printed
     assert "The least." in shown(known)
     assert re.search(r"answer time +20 +-1.00 \[-1.50,-0.50\]  0.001  < 0.001 +0.43$", printed, re.MULTILINE)
     unknown = replace(known, differences=[changed(in_seconds, detectable=None)])

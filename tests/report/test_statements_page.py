@@ -111,7 +111,7 @@ def test_the_page_shows_what_the_document_says(run: Path) -> None:
                 {key: factor * each for key, each in expected.items()}, abs=0.02 * factor * value
             )
     assert "Nothing to count." in section(html, "b_stopped_within_2s_per_long_a_onset")
-    assert '<p class="lead">&lt;b&gt;slow against quick: worse in answer time' in html
+    assert '<p class="lead">&lt;b&gt;slow against quick: worse in response latency' in html
     assert "What counts as one: each call by itself; calls that share a caller or a scenario resemble" in html
     assert "slow is worse" in section(html, "response_latency_ms")
     assert "IPUs per min" in html.split("Compared with the reference")[1]
@@ -183,9 +183,9 @@ def test_every_two_groups_are_compared_as_the_command_compares_them(grouped: Pat
         (pair,) = re.findall(rf"<bdi>{a}</bdi> against <bdi>{b}</bdi></b>: (.*?)</details>", part, re.DOTALL)
         told = {row[0]: row for row in rows(pair)}
         (latency,) = [e for e in differences if (e["measure"], e["a"], e["b"]) == ("response_latency_ms", a, b)]
-        assert told["answer time"][1] == latency["verdict"]
-        assert told["answer time"][5] == p_value(latency["p_holm"])
-    assert re.search(r"<bdi>v10</bdi> against <bdi>v9</bdi></b>: worse in answer time", part)
+        assert told["response latency"][1] == latency["verdict"]
+        assert told["response latency"][5] == p_value(latency["p_holm"])
+    assert re.search(r"<bdi>v10</bdi> against <bdi>v9</bdi></b>: worse in response latency", part)
 
 
 def test_the_page_says_what_the_cluster_was_and_names_a_better_one(grouped: Path) -> None:

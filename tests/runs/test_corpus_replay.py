@@ -122,7 +122,7 @@ def test_the_page_and_the_summary_pool_what_was_built(ran: Ran) -> None:
     links = [f'<a href="#moments=answered_per_turn{part}">{n}</a>' for part, n in (("", answered), (".all", turns))]
     assert f"{links[0]} of {links[1]} opportunities" in page
     assert f"B answered {100 * answered / turns:.1f} % of {turns} opportunities" in page
-    histogram = page[page.index("Answer time of each call") :]
+    histogram = page[page.index("Response latency of each call") :]
     bars = re.findall(r"<title>B: ([\d.]+) to ([\d.]+) s: (\d+) ", histogram[: histogram.index("</figure>")])
     counted = {(float(low), float(high)): int(n) for low, high, n in bars if int(n)}
     rows = table(ran.run / "calls.csv")
@@ -136,9 +136,9 @@ def test_the_worst_moments_of_each_kind_come_first(ran: Ran) -> None:
     page = (ran.run / "index.html").read_text()
     cards = re.findall(r'<b>([^<]+)</b><span class="where"><a href="[^"]+">(\w+) <', page)
     kinds = [(text.rstrip("0123456789. s"), name) for text, name in cards]
-    assert ("no answer", "mute") in kinds
-    assert [name for text, name in kinds if text == "slow answer"] == ["slow", "slow"]
-    assert {name for text, name in kinds if text.startswith("cut A off")} == {"early", "mixed"}
+    assert ("no response", "mute") in kinds
+    assert [name for text, name in kinds if text == "slow response"] == ["slow", "slow"]
+    assert {name for text, name in kinds if text.startswith("cut in")} == {"early", "mixed"}
     assert f'data-src="{os.path.relpath(ran.calls, ran.run)}/mute.wav"' in page
     assert not re.search(r"<[^>]+(?:src|href)=\"https?:", page)
 
@@ -196,7 +196,7 @@ def test_one_call_into_a_run_of_several_goes_the_way_of_several(tmp_path: Path) 
     assert [call["name"] for call in embedded(run / "index.html")["calls"]] == ["one"]
     log = tmp_path / "log.jsonl"
     log.write_text('{"time": 1.0, "name": "asr"}\n')
-    assert "no stage times" in replay(folder, "--marks", log, out=run, code=0).stdout
+    assert "no stage times" in replay(folder, "--agent-log", log, out=run, code=0).stdout
     with pytest.raises(InputError, match="a run with tables"):
         replay_alone(folder / "one.wav", out=run)
 

@@ -65,7 +65,7 @@ def examiner(chat: FakeChat) -> list[str]:
 
 @NEEDS_VOICE
 def test_it_plays_scenarios_without_words_and_its_verdicts_are_scored(tmp_path: Path, chat: FakeChat) -> None:
-    how = ("--pacing", "both", "--wordings", 2, "--system", beeps(tmp_path))
+    how = ("--pacing", "both", "--attempts", 2, "--system", beeps(tmp_path))
     recording = Recording(hold(tmp_path, *examiner(chat), *how, scenarios=SCENARIOS) / "daily.ordering.90.slow")
     party = recording.meta["parties"]["A"]
     assert (party["wordings"], party["chat"]["name"]) == (2, "openai:gpt-4o")
@@ -128,7 +128,7 @@ class TestBeforeItBegins:
 
     def test_it_needs_ears_and_a_model(self, tmp_path: Path) -> None:
         for actor, told in (
-            (("llm:openai:gpt-4o",), "actor llm:openai:gpt-4o: expected a recogniser of what the system says"),
+            (("llm:openai:gpt-4o",), "actor llm:openai:gpt-4o: expected a transcriber of what the system says"),
             (("llm:nobody", HEARS, "openai:whisper-1"), "actor llm:nobody: expected one of"),
         ):
             result = self.asked(tmp_path, "--examiner", *actor)

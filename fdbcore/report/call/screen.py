@@ -118,7 +118,6 @@ def run_screen(run: Survey, columns: int = COLUMNS) -> str:
     notes = [
         *(filled(f"{label} {text}", COLUMNS, "  ") for label, text in Spots(pooled).lines("note").items()),
         *(f"!! {text}" for text in cautions_of({"": pooled})),
-        columns_of.note(),
     ]
     strange = [f"!! {told}: {', '.join(names)}" for told, names in standing_out(run.heard).items()]
     warned = [*_unanswered(run), *strange, *_amiss(run, columns)]

@@ -39,9 +39,9 @@ def curve(measures: Measures, settings: TurnSettings) -> str:
         return "There was nothing for B to answer, so there is no curve."
     text = (
         "The share of opportunities that B has begun to answer, over the time since A finished. "
-        f"All {eligible} opportunities count: answered {counts['answered']['count']}, cut off "
-        f"{counts['premature']['count']}, no answer {counts['no_response']['count']}: {UNANSWERED}. "
-        "Only answers raise the curve."
+        f"All {eligible} opportunities count: responses {counts['answered']['count']}, premature responses "
+        f"{counts['premature']['count']}, no response {counts['no_response']['count']} ({UNANSWERED}). "
+        "Only responses raise the curve."
     )
     return in_words(text, settings)
 

@@ -32,7 +32,7 @@ from fdbcore.report.html.values import ALL, NO_LINKS, WHOLE, Cell, Fact, Links, 
 from fdbcore.report.listening import ClipCounts, Sounds, named_card
 from fdbcore.types import TurnSettings
 
-DETECTABLE: Final = "detectable"
+DETECTABLE: Final = "minimum detectable effect"
 VERDICT: Final = "verdict"
 
 OPENS, CLOSES = "<!-- comparison -->", "<!-- end of the comparison -->"

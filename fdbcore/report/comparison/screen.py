@@ -91,7 +91,7 @@ def _row(row: ComparedMeasure) -> Iterator[str]:
         return
     parts = [f"{words.verdict(row):<9} {difference(row['value'], row['interval'], unit)}"]
     parts += [f"Holm {p_text(row['p_holm'])}"] if row["p_holm"] is not None else []
-    parts += [f"detectable {step(row['detectable'], unit)}"] if row["detectable"] else []
+    parts += [f"minimum detectable effect {step(row['detectable'], unit)}"] if row["detectable"] else []
     parts += [row["reason"]] if row["reason"] else []
     yield f"  {'; '.join(parts)}"
     yield from _moments(row["worst"])

@@ -80,8 +80,8 @@ def sides_of(row: ComparedMeasure) -> list[str]:
 
 def pairing(compared: ComparedCalls) -> str:
     """How the two sides were paired."""
-    how = f"paired by {compared['paired_by']}" if compared["paired_by"] else "unpaired"
-    return f"{how}: {compared['shared']:,} of {compared['items']:,} on both sides"
+    how = f"paired by {compared['paired_by']}" if compared["paired_by"] else "compared as two groups"
+    return f"{how}: {compared['shared']:,} of {compared['items']:,} in both"
 
 
 def cautions(compared: ComparedCalls) -> Iterator[str]:
@@ -140,9 +140,9 @@ def lead(document: RunComparison) -> str:
 
 
 def longer(found: LongerMoments, of: LongerBetween) -> str:
-    """What got worse in a few calls: "Slow answers longer by 3.42 s or more in 8 of 200 calls, shorter in 1".
+    """What got worse in a few calls: "Slow responses longer by 3.42 s or more in 8 of 200 calls, shorter in 1".
 
-    Unpaired: "Slow answers of 4.42 s or more in 8 of 200 calls, baseline 1 of 180".
+    Unpaired: "Slow responses of 4.42 s or more in 8 of 200 calls, baseline 1 of 180".
     """
     this, other = (of["b"], of["a"]) if found["longer_in"] == "b" else (of["a"], of["b"])
     in_this, in_other = (found["b"], found["a"]) if found["longer_in"] == "b" else (found["a"], found["b"])
@@ -271,7 +271,7 @@ def gate_basis(gate: GateResult) -> str:
         for name, side in sides
     ]
     if gate["baseline"]:
-        told.append(f"paired by {gate['paired_by']}" if gate["paired_by"] else "unpaired")
+        told.append(f"paired by {gate['paired_by']}" if gate["paired_by"] else "compared as two groups")
     fewest = min((side for _, side in sides), key=lambda side: int(side["clusters"]))
     caution = ""
     if gate["interval"] and fewest["clusters"] < FEW_CLUSTERS:
@@ -338,7 +338,7 @@ def _calls(gates: DecidedGates) -> str:
 
 
 def _missed(gate: GateResult) -> str:
-    """The figure of a gate beside its limit, without its interval: "Answer time 1.82 s, at most 1.5 s"."""
+    """The figure of a gate beside its limit, without its interval: "response latency 1.82 s, at most 1.5 s"."""
     unit, value = _unit_of_gate(gate), gate["value"]
     assert value is not None
     if not gate["times"]:
@@ -347,7 +347,7 @@ def _missed(gate: GateResult) -> str:
 
 
 def gate_label(gate: GateResult) -> str:
-    """The name of a gate's measure, with its statistic unless that is the usual one: "Answer time (p90)"."""
+    """The name of a gate's measure, with its statistic unless that is the usual one: "response latency (p90)"."""
     return label(gate["measure"]) + (f" ({statistic})" if (statistic := _statistic(gate)) else "")
 
 

@@ -162,7 +162,7 @@ def _column(name: str, column: Column) -> dict[str, Any]:
     """
     measure = MEASURES[name]
     kind = "count" if column.is_count else "share" if measure.quantity == "share" else "time"
-    return {"measure": name, "title": column.title, "is": kind, "first": 1 if measure.better == "more" else -1}
+    return {"measure": name, "title": measure.label, "is": kind, "first": 1 if measure.better == "more" else -1}
 
 
 def _figure(row: CallRow, name: str, column: Column) -> Any:  # noqa: ANN401 - JSON

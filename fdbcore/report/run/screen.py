@@ -11,14 +11,13 @@ from fdbcore.analysis.survey import Survey
 from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.measures.measure import MomentKind
 from fdbcore.report import agent_logs
-from fdbcore.report import columns as columns_of
 from fdbcore.report.call.screen import beside_echo, with_echo
 from fdbcore.report.format import clock_text, counted, measured_text
 from fdbcore.report.run import systems as system_table
 from fdbcore.report.run.findings import with_calls
 from fdbcore.report.run.health import line
 from fdbcore.report.spots import Spots
-from fdbcore.report.terminal import filled, labelled
+from fdbcore.report.terminal import labelled
 from fdbcore.types import ticks_to_s
 
 MOST_COLUMNS: Final = 100
@@ -31,7 +30,7 @@ def corpus_screen(run: Survey, columns: int) -> str:
     width = min(columns, MOST_COLUMNS) - 1
     compared = systems(run)
     first, lines = labelled([*_head(run), *_warnings(run)], width), labelled(_lines(run, compared), width)
-    table = [*system_table.screen(compared, width), filled(columns_of.note(), width)] if compared else []
+    table = system_table.screen(compared, width) if compared else []
     return "\n".join([*first, *table, *lines, *agent_logs.run_screen_lines(run, width)])
 
 

@@ -12,15 +12,15 @@ const figure = (call, at) => call.figures?.[at] ?? null;
 function measured({ measure, title, is, first }, at) {
   const value = (call) => figure(call, at);
   const link = (call, text, address = measure) => numberLink(call, address, text, title);
-  if (is === "count") return { title, is, first, value, cell: (call) => [value(call) ? link(call, String(value(call))) : String(value(call) ?? "")] };
-  if (is === "time") return { title, is, first, value, cell: (call) => [value(call) === null ? secondsText(null) : link(call, secondsText(value(call)))] };
+  if (is === "count") return { measure, title, is, first, value, cell: (call) => [value(call) ? link(call, String(value(call))) : String(value(call) ?? "")] };
+  if (is === "time") return { measure, title, is, first, value, cell: (call) => [value(call) === null ? secondsText(null) : link(call, secondsText(value(call)))] };
   const share = (call) => {
     const [count, n] = value(call) ?? [];
     if (n === undefined) return [];
     return [count ? link(call, String(count)) : String(count), "/", n ? link(call, String(n), `${measure}.all`) : String(n)];
   };
   const ratio = (call) => (value(call)?.[1] ? value(call)[0] / value(call)[1] : null);
-  return { title, is, first, value: ratio, number: (call) => value(call)?.[0] ?? null, cell: share };
+  return { measure, title, is, first, value: ratio, number: (call) => value(call)?.[0] ?? null, cell: share };
 }
 
 /** How far a status is from what one wants: what fails comes first, then what is undecided. */
@@ -117,11 +117,13 @@ function wordsOf(text) {
 /** What a word of the filter names: its column, how it compares, and with what; a part of a text has no sign. */
 function parts(word) {
   const [, name, sign, value] = word.match(/^("[^"]+"|[^<>="]+)(<=|>=|<|>|=)(.*)$/) ?? [];
-  return sign ? { name: columnName(unquoted(name)), sign, value: unquoted(value) } : { value: unquoted(word) };
+  return sign ? { name: shownName(columnName(unquoted(name))), sign, value: unquoted(value) } : { value: unquoted(word) };
 }
 
 const unquoted = (text) => text.replaceAll(/^"|"$/g, "");
 const columnName = (title) => title.toLowerCase().replaceAll(/\s/g, "_");
+/** The name of a column as it is shown, also of one that is named by the id of its measure. */
+const shownName = (name) => columnName(COLUMNS.find(({ measure }) => measure?.toLowerCase() === name)?.title ?? name);
 
 /** What a word is searched as: caller=kunde for all that begin so, and caller=kunde 12 whole. */
 function text(word) {
@@ -147,7 +149,7 @@ const stamp = (...told) => told.filter(Boolean).map((part) => part.padStart(2, "
 /** A number as a page or a table has it, with a decimal point or comma; NaN for other texts. */
 const numeric = (told) => Number(String(told).trim().replace(/^(-?\d+),(\d+)$/, "$1.$2") || NaN);
 
-/** Whether a call fits a word: a comparison ("cut_off>1", "answered<80%", "day>=2026-11-10"), or else a part of its text. */
+/** Whether a call fits a word: a comparison ("premature_responses>1", "response_rate<80%", "day>=2026-11-10"), or else a part of its text. */
 function fitting(word) {
   const { name, sign, value } = parts(word);
   const column = sign && sign !== "=" && [...COLUMNS, ...META].find(({ title }) => columnName(title) === name);

@@ -46,7 +46,7 @@ NOTES: Final = (
 SLOWED: Final = "*"
 """Marks published rows of sound that their script may have heard too slow."""
 PUBLISHED: Final = (
-    "What was published is of other recordings of the systems and of another recogniser; nothing is tested against it.",
+    "What was published is of other recordings of the systems, by another transcriber; nothing is tested against it.",
     f"{SLOWED}: the released script takes any file for one of 16 kHz, and most released systems write 24 kHz, or 48 "
     f"(GPT-Realtime): compare “{HEARD}”.",
 )
@@ -59,8 +59,8 @@ TASKS_TOLD: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The measure of v1 that a sentence a task tells. In a pause only what begins in it counts."""
 TAKEOVER: Final = "takeover_by_activity_wanted"
-"""What v1 publishes of these tasks: it also counts what is no answer."""
-BEGAN_EARLY: Final = "More than 0.2 s early, which is no answer:"
+"""What v1 publishes of these tasks: it also counts what is no response."""
+BEGAN_EARLY: Final = "More than 0.2 s early, which is no response:"
 RESPONDS: Final = ("responds", "addressed the overlap:")
 RESUMES: Final = ("resumes", "left the overlap aside and went on:")
 """The same of the tasks of v1.5: an interruption wants an answer, and all other overlaps want none."""
@@ -69,8 +69,8 @@ RANGE_HEADS: Final = ("system", "measure", "n", "least", "most", "by each")
 TEST_HEADS: Final = (
     "", "feature", "against", "n", "out", "published [95 %]", "p", "Holm", "d_z", "ours n", "ours [95 %]", "p", "Holm",
 )  # fmt: skip
-RANGES: Final = "What the figures are by other recognisers, detectors and judges, of the n samples that all have"
-BY: Final = {"transcriber": "recogniser", "detector": "voice activity detector", "judge": "judge or its wording"}
+RANGES: Final = "What the figures are by other transcribers, detectors and judges, of the n samples that all have"
+BY: Final = {"transcriber": "transcriber", "detector": "voice activity detector", "judge": "judge or its wording"}
 ALPHA: Final = 0.05
 TESTS: Final = "After the overlap, compared"
 TESTS_NOTE: Final = (

@@ -201,7 +201,7 @@ class _Scoring:
             raise InputError(f"expected recordings that can be read, got none: {self.problems[0].reason}")
         if excluded:
             told = ", ".join(f"{EXCLUSIONS[why]} ({n:,})" for why, n in excluded.items())
-            self.warnings.append(f"cut-offs: {counted(excluded.total(), 'pause')} left out: {told}")
+            self.warnings.append(f"false cut-ins: {counted(excluded.total(), 'pause')} left out: {told}")
         if lacks_human:
             self.notes.append(
                 f"JSD: unscored of {lacks_human} samples, whose backchannels of people are not known: "

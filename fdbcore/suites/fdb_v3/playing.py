@@ -147,7 +147,7 @@ def recordings_at(place: Path) -> tuple[RecordedScenarioFile, Path, list[Problem
             raise InputError(f"{place}: expected recordings that can be used, got none: {imported.problems[0]}")
         return imported.file(), place, imported.left_out(place)
     if not place.exists():
-        raise InputError(f"{place}: expected a file of recorded scenarios, or a folder of recordings, got no such one")
+        raise InputError(f"{place}: expected a file of recorded scenarios, or a folder of recordings: there is none")
     path = place / SET if place.is_dir() else place
     found, faults = look_at(path)
     if found is None:

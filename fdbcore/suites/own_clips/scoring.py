@@ -313,7 +313,7 @@ def card(document: Mapping[str, Any]) -> Scorecard:
         caption="Turn-taking with recorded users.",
         test="paired by clip where systems share at least half of them; p is corrected for all differences (Holm)",
         detectable="the smallest true difference that so many clips would find 8 times in 10",
-        notes=("Answer times are medians over all answers; shares and rates are of all calls together.",),
+        notes=("Response latencies are medians over all responses; shares and rates are of all calls together.",),
         facts=[counted(len(document["items"]), "call")],
         subsets_by="slice",
         conditions_by="line",
@@ -335,7 +335,7 @@ def _statements(card: Scorecard) -> Iterator[str]:
 
 
 def _label(name: str) -> str:
-    return MEASURES[name].headline or MEASURES[name].label
+    return MEASURES[name].label
 
 
 def _scale(name: str) -> Measure:

@@ -83,7 +83,7 @@ class StagedViews(SuiteViews):
         goals = [_of_goal(number, goal) for number, goal in enumerate(item.goals, 1) if goal.start_s is not None]
         rows = [RemarkRow("goals", "from its first wording to the decision; hatched: unmet", goals, is_first=True)]
         if item.events:
-            about = f"the judge's marks of each event, 1 to 5; hatched: {POOR} or less; {UNMARKED}: none"
+            about = f"the judge's scores of each event, 1 to 5; hatched: {POOR} or less; {UNMARKED}: none"
             rows.append(RemarkRow("TT, IF", f"turn-taking and instruction following: {about}", [*_of_events(item)]))
         return CallRemarks(facts, rows)
 

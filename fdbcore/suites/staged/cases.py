@@ -48,13 +48,11 @@ from fdbcore.types.examiner_events import ENDS, GOAL, SAID, SAYS, SPOKE_FIRST
 TIMING: Final = tuple(name for name in headlines() if name != "response_latency_ms")
 """The measures of timing that are scales here: what runs are compared by. Answer times have a scale of their own."""
 
-PLANTED: Final = {
-    stop_share("interruption"): "stops for interruptions",
-    stop_share("distraction"): "stops for backchannels",
-    "b_selectivity": "selectivity",
-    "b_recovery_latency_ms_per_labelled_interruption": "speaks again",
-}
-"""The same of those that need what the examiner planted, with their labels: its interruptions and backchannels."""
+PLANTED: Final = (
+    stop_share("interruption"), stop_share("distraction"), "b_selectivity",
+    "b_recovery_latency_ms_per_labelled_interruption",
+)  # fmt: skip
+"""The same of those that need what the examiner planted: its interruptions and backchannels."""
 
 BY_CHANCE: Final = {
     f"{name}_by_chance": name

@@ -18,8 +18,7 @@ SCORE_OPTIONS: Final = (
     MAX_COST,
     Option(
         "--passes",
-        "What a dialogue needs to pass, at least; given again, that too. Default: goals_met=1,task_score=4, where "
-        "there is such a score.",
+        "Pass criterion [default: goals_met=1,task_score=4, where there is such a score]; repeat it to add one.",
         metavar="MEASURE=LEAST,...",
         several=True,
     ),

@@ -12,12 +12,10 @@ from fdbcore.report import (
     Row,
     cells,
     counted,
-    note,
     render,
     table,
     titles,
     width_columns,
-    wrapped,
 )
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
 from fdbcore.suites.dialogue_acts.page.picture import act_list
@@ -87,7 +85,7 @@ def details(document: ActsDocument, width: int) -> list[list[str]]:
             for place, head in enumerate(each.heads[1:])
         ]
         blocks.append([each.title, *table([name for name, _ in each.names], groups, width)])
-    return [*blocks[:-1], [*blocks[-1], *wrapped(note(), width)]] if document.timing else blocks
+    return blocks
 
 
 def section(document: ActsDocument) -> str:
@@ -149,7 +147,7 @@ def _timing(document: ActsDocument) -> Iterator[_Table]:
     if found := document.timing:
         rows = [[str(each["calls"]), *cells(each["measures"])] for each in found]
         names = [(each["system"], Cell(each["system"], "")) for each in found]
-        yield _Table(TIMING, names, ["system", "calls", *titles()], rows, note())
+        yield _Table(TIMING, names, ["system", "calls", *titles()], rows)
 
 
 def _call(call: CallTurns, lang: str) -> dict[str, Any]:
