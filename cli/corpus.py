@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from fdbcore.clock import now_ns
 from fdbcore.errors import FdbError
+from fdbcore.types import clock_text
 
 from . import options
 from .options import DONE, FAILED, INTERRUPTED, screen_columns
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
     from fdbcore.sources.sessions import SessionInput
 
 MOST_NAMES: Final = 5
-_LOOK_CALLS: Final = 50
+_REPLAYING: Final = 0.8
+"""Of the time of a replay, about; its tables and pages take the rest."""
+_WRITTEN: Final = ("facts", "tables", "pages")
+_DRAW_EVERY_NS: Final = 10**8
 _MOST_BESIDE: Final = 5  # runs that are looked at for one to compare with
 
 
@@ -67,9 +72,10 @@ def replay_calls(
         try:
             moved = by_detectors(corpus, others, executor) if others and corpus.scored else None
         except FdbError:  # what the first detector decided stays
-            write_results(corpus, executor=executor, on_call=on_written(display.status))
+            write_results(corpus, executor=executor, on_call=on_written(display.status, _REPLAYING))
             raise
-        run = write_results(corpus, executor=executor, on_call=on_written(display.status), detectors=moved)
+        run = write_results(corpus, executor=executor, on_call=on_written(display.status, _REPLAYING), detectors=moved)
+        display.status.clear()
         if as_json:
             _print_json(run, summary_of(run), moved)
         elif not quiet:
@@ -86,14 +92,19 @@ def replay_calls(
     return FAILED if display.failures else DONE
 
 
-def on_written(status: Status) -> OnCall:
-    """A callback that shows of how many calls the tables and the pages are written."""
+def on_written(status: Status, before: float = 0.0) -> OnCall:
+    """A callback that shows how far the tables and the pages are. before: the share of the bar that is full already."""
+    began_ns, drawn_ns = now_ns(), 0
 
     def on_call(what: str, done: int, calls: int) -> None:
-        if done == calls:
-            status.clear()
-        elif done % _LOOK_CALLS == 0:
-            status(f"{what}: {done:,} of {calls:,} calls", done, calls)
+        nonlocal drawn_ns
+        if now_ns() - drawn_ns < _DRAW_EVERY_NS and done < calls:
+            return
+        drawn_ns = now_ns()
+        share = (_WRITTEN.index(what) + done / calls) / len(_WRITTEN)
+        left_s = (drawn_ns - began_ns) / 1e9 * (1 - share) / share
+        text = f"{what}: {done:,} of {calls:,} calls | {clock_text(left_s)} left"
+        status(text if share < 1 else "the page of all calls", before + (1 - before) * share, 1)
 
     return on_call
 
@@ -104,6 +115,7 @@ class _Display:
     def __init__(self, quiet: bool, sessions: Sequence[SessionInput]) -> None:
         self.failures = 0
         self._sessions = sessions
+        self._began_ns = now_ns()
         self.status = Status(quiet)
         self._progress: ReplayProgress | None = None
         self._mono: list[str] = []
@@ -119,7 +131,7 @@ class _Display:
                 self._mono.append(reason)
             else:
                 self.failed(reason)
-        self.status.step(self._line(progress), progress.ended, progress.calls)
+        self.status.step(self._line(progress), _REPLAYING * progress.ended, progress.calls)
 
     def failed(self, text: str) -> None:
         """Count a failure and print its line, unless there were too many."""
@@ -151,9 +163,8 @@ class _Display:
         return f", {self._progress.ended:,} of {self._progress.calls:,} calls ended" if self._progress else ""
 
     def _line(self, progress: ReplayProgress) -> str:
-        from fdbcore.report.format import clock_text
-
-        time_left = "" if progress.left_s is None else f" | {clock_text(progress.left_s)} left"
+        past_s, left_s = (now_ns() - self._began_ns) / 1e9, progress.left_s
+        time_left = "" if left_s is None else f" | {clock_text((past_s + left_s) / _REPLAYING - past_s)} left"
         failed = f" | {self.failures:,} failed" if self.failures else ""
         kept = f" | {progress.skipped:,} kept" if progress.skipped else ""
         rate = f"{progress.calls_per_s:.1f} calls/s, {progress.times_real_time:,.0f}x real time"

@@ -6,6 +6,7 @@ import errno
 import importlib
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from resource import RLIMIT_AS, getrlimit
 from typing import Any, Final
 
@@ -33,6 +34,17 @@ class LazyCommands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands, in the given order."""
         return list(self._names)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name; an error names the one that is most like it."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if near := get_close_matches(args[0], self._names, 1):
+                error.message += f" Did you mean '{near[0]}'?"
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
         """Run a command. Ctrl-C, and errors of the system such as a full disk or memory, end it with one line."""

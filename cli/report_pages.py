@@ -16,10 +16,10 @@ from .options import DONE, FAILED
 from .report_options import ReportOptions
 
 if TYPE_CHECKING:
-    from fdbcore.analysis.call_verdicts import CallVerdict
     from fdbcore.analysis.corpus import Call, Run
     from fdbcore.measures.reading import Reading
     from fdbcore.report.call.document import Document
+    from fdbcore.report.call.page import CallPage
     from fdbcore.report.html.values import PageParts
     from fdbcore.report.listening import ClipCounts
     from fdbcore.sources.agent_logs import LogFile
@@ -70,40 +70,36 @@ def write_pages(run: Run, calls: Sequence[Call], shown: PageParts, quiet: bool) 
     from fdbcore.analysis.corpus import Run
     from fdbcore.analysis.kept import kept
     from fdbcore.analysis.score import check, read_scores
+    from fdbcore.report.call.audio import call_audio
     from fdbcore.report.call.document import page_document
     from fdbcore.report.call.page import CallPage, write_report
-    from fdbcore.runs.amend import make_playable
 
     gated = kept(run).gated(Run(run.path, calls))
     verdicts = gated.calls if gated else {}
     for call in calls:
-        reading, verdict, why_no_audio = call.recording, verdicts.get(call.name), None
+        reading, verdict = call.recording, verdicts.get(call.name)
         check(reading)
         if shown.embed:
-            told = _write_alone(reading, page_document(reading, read_scores(reading)), verdict, shown.words)
+            page = CallPage(words=shown.words, verdict=verdict, columns=call.columns)
+            told = _write_alone(reading, page_document(reading, read_scores(reading)), page)
         else:
-            if shown.audio:
-                try:
-                    make_playable(reading)
-                except AudioError as error:
-                    why_no_audio = str(error)
-                    click.echo(f"fdbcore report: {call.name}: a page without audio: {why_no_audio}", err=True)
-            content = page_document(reading, read_scores(reading))
-            told = str(
-                write_report(reading, content, CallPage(shown.audio, shown.words, why_no_audio, verdict=verdict))
-            )
+            silent = call_audio(reading, reading.path).silent if shown.audio else None
+            if silent is not None:
+                click.echo(f"fdbcore report: {call.name}: a page without audio: {silent}", err=True)
+            page = CallPage(shown.audio, shown.words, silent, verdict=verdict, columns=call.columns)
+            told = str(write_report(reading, page_document(reading, read_scores(reading)), page))
         if not quiet:
             click.echo(told)
 
 
-def _write_alone(reading: Reading, content: Document, verdict: CallVerdict | None, words: bool) -> str:
+def _write_alone(reading: Reading, content: Document, shown: CallPage) -> str:
     """Write the page of a call that can be sent alone; its path, its size, and how its audio sounds."""
     from fdbcore.report.call.page import BIT_RATES, MOST_BYTES, write_alone
     from fdbcore.sources.recorded import changed_source
 
     if (changed := changed_source(reading)) is not None:
         raise AudioError(f"{reading.name}: {changed}")
-    path, bit_rate = write_alone(reading, content, verdict, words)
+    path, bit_rate = write_alone(reading, content, shown)
     lower = f", to stay below {MOST_BYTES / 1e6:g} MB" if bit_rate < BIT_RATES[0] else ""
     return f"{path} ({path.stat().st_size / 1e6:.1f} MB, audio at {bit_rate / 1000:g} kb/s{lower})"
 
@@ -121,13 +117,15 @@ def write_run(run: Run, shown: PageParts, quiet: bool) -> int:
     from .corpus import on_written
     from .status import Status
 
-    heard, on_call = ClipCounts(), on_written(Status(quiet))
-    if shown.embed:
-        given = kept(run)
-        found = survey(run, on_call=lambda number: on_call("calls", number + 1, len(run.calls)), gated=given.gated(run))
-        index = write_index(found, shown, heard, comparison=given.comparison)
-    else:
-        found, index = write_results(run, shown, heard, on_call=on_call), run.path / INDEX
+    heard = ClipCounts()
+    with Status(quiet) as status:
+        on_call = on_written(status)
+        if shown.embed:
+            given, n_calls = kept(run), len(run.calls)
+            found = survey(run, on_call=lambda number: on_call("tables", number + 1, n_calls), gated=given.gated(run))
+            index = write_index(found, shown, heard, comparison=given.comparison)
+        else:
+            found, index = write_results(run, shown, heard, on_call=on_call), run.path / INDEX
     for name in list(heard.silent)[: options.MOST_LINES]:
         click.echo(f"fdbcore report: {name}: no audio: {heard.silent[name]}", err=True)
     if len(heard.silent) > options.MOST_LINES:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -28,6 +30,8 @@ PASSED: Final = 0
 FAILED: Final = 1
 UNMEASURED: Final = 3
 """The exit codes of a command with gates."""
+LEAST_MS: Final = 10
+"""Of a limit in milliseconds, as long as a tick: who writes less means seconds."""
 MOST_UNANSWERED: Final = 0.1
 """A gate on answer times says so if a larger share of the opportunities has no answer: what took longest is missing."""
 
@@ -62,7 +66,7 @@ def exit_code(decisions: Sequence[Decision], gates: Gates) -> ExitCode:
 
 def _check(gate: Gate, run: CallGroup, baseline: CallGroup | None) -> None:
     if gate.measure not in MEASURES:
-        raise InputError(f"{gate.text}: expected a measure, got {gate.measure}{nearest(gate.measure, MEASURES)}")
+        raise InputError(f"{gate.text}: expected a measure, got {gate.measure}{_likely(gate.measure)}")
     measure = MEASURES[gate.measure]
     if gate.needs_baseline and baseline is None:
         raise InputError(f"{gate.text}: expected --baseline, which the gate names")
@@ -70,8 +74,23 @@ def _check(gate: Gate, run: CallGroup, baseline: CallGroup | None) -> None:
         raise InputError(f"{gate.text}: expected {gate.measure} alone: it is a share or a rate, and has no quantiles")
     if measure.unit == "share":
         _check_share(gate)
+    if measure.unit == "ms":
+        _check_ms(gate, may_be_zero=gate.needs_baseline or not measure.direction)
     for column, value in gate.where.items():
         _check_where(gate, column, value, run)
+
+
+def _likely(name: str) -> str:
+    """A suggestion for a name that is no id of a measure: what screens and pages show under a name like it."""
+    shown = {
+        re.sub(r"\W+", "_", title.lower()): id
+        for id, measure in reversed(MEASURES.items())
+        for title in (measure.label, measure.headline, measure.column and measure.column.title)
+        if title
+    }
+    near = [name.lower()] if name.lower() in shown else get_close_matches(name.lower(), [*shown, *MEASURES], 3)
+    ids = dict.fromkeys(shown.get(each, each) for each in near)
+    return f"; perhaps {' or '.join(ids)}" if ids else ""
 
 
 def _check_share(gate: Gate) -> None:
@@ -80,6 +99,14 @@ def _check_share(gate: Gate) -> None:
         raise InputError(f"{gate.text}: expected to add less than 1 to the baseline: shares are from 0 to 1")
     if not gate.needs_baseline and not 0 <= gate.plus <= 1:
         raise InputError(f"{gate.text}: expected a limit from 0 to 1, as shares are, got {gate.plus:g}")
+
+
+def _check_ms(gate: Gate, may_be_zero: bool) -> None:
+    """Refuse limits that must be seconds: no call would meet them."""
+    least = 1 if gate.needs_baseline else LEAST_MS
+    if abs(gate.plus) < least and not (gate.plus == 0 and may_be_zero):
+        are = f"; {gate.plus:g} s are {1000 * gate.plus:g}" if gate.plus else ""
+        raise InputError(f"{gate.text}: expected milliseconds, {least} or more, got {gate.plus:g}{are}")
 
 
 def _check_where(gate: Gate, column: str, value: str, run: CallGroup) -> None:
