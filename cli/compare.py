@@ -115,7 +115,8 @@ def _write_pages(document: RunComparison, run: Run, asked: ReportOptions, shown:
     """
     keep(run, document)
     if "gates" in document:
-        write_results(run, shown, on_call=on_written(Status(asked.quiet or asked.as_json)))
+        with Status(asked.quiet or asked.as_json) as status:
+            write_results(run, shown, on_call=on_written(status))
         return [run.path / INDEX, run.path / COMPARE]
     write_missing_pages(run, moments_of(document), Teller("fdbcore report", Status(asked.quiet)), shown)
     given = kept(run)

@@ -20,13 +20,13 @@ from fdbcore.analysis.sensitivity import Sensitivity, sensitivity
 from fdbcore.analysis.summaries import Measures
 from fdbcore.analysis.survey import ReplaySummary, Survey
 from fdbcore.analysis.systems import several
+from fdbcore.clock import now_ns
 from fdbcore.errors import FdbError
 from fdbcore.recording.form import NOT_OF_FORM
 from fdbcore.recording.run import WAITING, runs_beside
 from fdbcore.report.agent_logs import run_screen_lines
 from fdbcore.report.call.document import document
 from fdbcore.report.call.screen import run_screen
-from fdbcore.report.format import clock_text
 from fdbcore.report.groups.detectors import detector_lines
 from fdbcore.report.html.templates import INDEX
 from fdbcore.report.run.screen import corpus_screen
@@ -40,14 +40,17 @@ from fdbcore.session.vad import make_vads
 from fdbcore.sources.calls import PlannedCall
 from fdbcore.sources.names import Oddities
 from fdbcore.sources.sessions import MONO, SessionInput
-from fdbcore.types import SAMPLE_RATE_HZ
+from fdbcore.types import SAMPLE_RATE_HZ, clock_text
 
 from . import options
 from .options import DONE, FAILED, INTERRUPTED, screen_columns
 from .status import Status
 
 MOST_NAMES: Final = 5
-_LOOK_CALLS: Final = 50
+_REPLAYING: Final = 0.8
+"""Of the time of a replay, about; its tables and pages take the rest."""
+_WRITTEN: Final = ("facts", "tables", "pages")
+_DRAW_EVERY_NS: Final = 10**8
 _MOST_BESIDE: Final = 5  # runs that are looked at for one to compare with
 
 
@@ -79,9 +82,10 @@ def replay_calls(
         try:
             moved = by_detectors(corpus, others, executor) if others and corpus.scored else None
         except FdbError:  # what the first detector decided stays
-            write_results(corpus, executor=executor, on_call=on_written(display.status))
+            write_results(corpus, executor=executor, on_call=on_written(display.status, _REPLAYING))
             raise
-        run = write_results(corpus, executor=executor, on_call=on_written(display.status), detectors=moved)
+        run = write_results(corpus, executor=executor, on_call=on_written(display.status, _REPLAYING), detectors=moved)
+        display.status.clear()
         if as_json:
             _print_json(run, summary_of(run), moved)
         elif not quiet:
@@ -98,14 +102,19 @@ def replay_calls(
     return FAILED if display.failures else DONE
 
 
-def on_written(status: Status) -> OnCall:
-    """A callback that shows of how many calls the tables and the pages are written."""
+def on_written(status: Status, before: float = 0.0) -> OnCall:
+    """A callback that shows how far the tables and the pages are. before: the share of the bar that is full already."""
+    began_ns, drawn_ns = now_ns(), 0
 
     def on_call(what: str, done: int, calls: int) -> None:
-        if done == calls:
-            status.clear()
-        elif done % _LOOK_CALLS == 0:
-            status(f"{what}: {done:,} of {calls:,} calls", done, calls)
+        nonlocal drawn_ns
+        if now_ns() - drawn_ns < _DRAW_EVERY_NS and done < calls:
+            return
+        drawn_ns = now_ns()
+        share = (_WRITTEN.index(what) + done / calls) / len(_WRITTEN)
+        left_s = (drawn_ns - began_ns) / 1e9 * (1 - share) / share
+        text = f"{what}: {done:,} of {calls:,} calls | {clock_text(left_s)} left"
+        status(text if share < 1 else "the page of all calls", before + (1 - before) * share, 1)
 
     return on_call
 
@@ -116,6 +125,7 @@ class _Display:
     def __init__(self, quiet: bool, sessions: Sequence[SessionInput]) -> None:
         self.failures = 0
         self._sessions = sessions
+        self._began_ns = now_ns()
         self.status = Status(quiet)
         self._progress: ReplayProgress | None = None
         self._mono: list[str] = []
@@ -129,7 +139,7 @@ class _Display:
                 self._mono.append(reason)
             else:
                 self.failed(reason)
-        self.status.step(self._line(progress), progress.ended, progress.calls)
+        self.status.step(self._line(progress), _REPLAYING * progress.ended, progress.calls)
 
     def failed(self, text: str) -> None:
         """Count a failure and print its line, unless there were too many."""
@@ -159,7 +169,8 @@ class _Display:
         return f", {self._progress.ended:,} of {self._progress.calls:,} calls ended" if self._progress else ""
 
     def _line(self, progress: ReplayProgress) -> str:
-        time_left = "" if progress.left_s is None else f" | {clock_text(progress.left_s)} left"
+        past_s, left_s = (now_ns() - self._began_ns) / 1e9, progress.left_s
+        time_left = "" if left_s is None else f" | {clock_text((past_s + left_s) / _REPLAYING - past_s)} left"
         failed = f" | {self.failures:,} failed" if self.failures else ""
         kept = f" | {progress.skipped:,} kept" if progress.skipped else ""
         rate = f"{progress.calls_per_s:.1f} calls/s, {progress.times_real_time:,.0f}x real time"

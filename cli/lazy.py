@@ -6,6 +6,7 @@ import errno
 import importlib
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from resource import RLIMIT_AS, getrlimit
 from typing import Any, Final
 
@@ -38,8 +39,16 @@ class LazyCommands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the words name, and its words; earlier names of options become those of today."""
-        name, command, words = super().resolve_command(ctx, args)
+        """The command that the words name, and its words; earlier names of options become those of today.
+
+        The error for an unknown command names the one that is most like it.
+        """
+        try:
+            name, command, words = super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if near := get_close_matches(args[0], self._names, 1):
+                error.message += f" Did you mean '{near[0]}'?"
+            raise
         known = {flag for param in command.params for flag in param.opts} if command else set[str]()
         for place, (flag, sign, value) in enumerate(word.partition("=") for word in words):
             if RENAMED.get(flag) in known:

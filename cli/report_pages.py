@@ -63,13 +63,15 @@ def lay_log(call: Call, log: LogFile, quiet: bool) -> int:
 
 def write_run(run: Run, shown: PageParts, quiet: bool) -> int:
     """Write the tables and pages of a run, or the one page that can be sent alone; the exit code."""
-    heard, on_call = ClipCounts(), on_written(Status(quiet))
-    if shown.embed:
-        given = kept(run)
-        found = survey(run, on_call=lambda number: on_call("calls", number + 1, len(run.calls)), gated=given.gated(run))
-        index = write_index(found, shown, heard, comparison=given.comparison)
-    else:
-        found, index = write_results(run, shown, heard, on_call=on_call), run.path / INDEX
+    heard = ClipCounts()
+    with Status(quiet) as status:
+        on_call = on_written(status)
+        if shown.embed:
+            given, n_calls = kept(run), len(run.calls)
+            found = survey(run, on_call=lambda number: on_call("tables", number + 1, n_calls), gated=given.gated(run))
+            index = write_index(found, shown, heard, comparison=given.comparison)
+        else:
+            found, index = write_results(run, shown, heard, on_call=on_call), run.path / INDEX
     for name in list(heard.silent)[: options.MOST_LINES]:
         click.echo(f"fdbcore report: {name}: no audio: {heard.silent[name]}", err=True)
     if len(heard.silent) > options.MOST_LINES:

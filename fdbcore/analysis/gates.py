@@ -31,10 +31,10 @@ PASSED: Final = 0
 FAILED: Final = 1
 UNMEASURED: Final = 3
 """The exit codes of a command with gates."""
+LEAST_MS: Final = 10
+"""Of a limit in milliseconds, as long as a tick: who writes less means seconds."""
 MOST_UNANSWERED: Final = 0.1
 """A gate on latencies says so if a larger share of the opportunities has no response: what took longest is missing."""
-SHORTEST_MS: Final = 10
-"""A shorter time as a limit was meant in seconds."""
 
 
 class Decision(NamedTuple):
@@ -76,8 +76,8 @@ def _check(gate: Gate, run: CallGroup, baseline: CallGroup | None) -> None:
         raise InputError(f"{gate.text}: expected {gate.measure} alone: it is a share or a rate, and has no quantiles")
     if measure.unit == "share":
         _check_share(gate)
-    if measure.unit == "ms" and not gate.needs_baseline and 0 < abs(gate.plus) < SHORTEST_MS:
-        raise InputError(f"{gate.text}: expected a limit in ms, got {gate.plus:g}; a second is 1000")
+    if measure.unit == "ms":
+        _check_ms(gate, may_be_zero=gate.needs_baseline or not measure.direction)
     for column, value in gate.where.items():
         _check_where(gate, column, value, run)
 
@@ -88,6 +88,14 @@ def _check_share(gate: Gate) -> None:
         raise InputError(f"{gate.text}: expected to add less than 1 to the baseline: shares are from 0 to 1")
     if not gate.needs_baseline and not 0 <= gate.plus <= 1:
         raise InputError(f"{gate.text}: expected a limit from 0 to 1, as shares are, got {gate.plus:g}")
+
+
+def _check_ms(gate: Gate, may_be_zero: bool) -> None:
+    """Refuse limits that must be seconds: no call would meet them."""
+    least = 1 if gate.needs_baseline else LEAST_MS
+    if abs(gate.plus) < least and not (gate.plus == 0 and may_be_zero):
+        are = f"; {gate.plus:g} s are {1000 * gate.plus:g}" if gate.plus else ""
+        raise InputError(f"{gate.text}: expected milliseconds, {least} or more, got {gate.plus:g}{are}")
 
 
 def _check_where(gate: Gate, column: str, value: str, run: CallGroup) -> None:

@@ -7,10 +7,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 from helpers.terminal import on_terminal, plain
 
+from fdbcore.cli import corpus
 from fdbcore.cli import status as status_module
 from fdbcore.cli.replay import SHOWN_EVERY_TICKS, _shown
 from fdbcore.cli.status import Status
@@ -97,6 +99,20 @@ def test_a_log_has_a_line_a_minute(monkeypatch: pytest.MonkeyPatch, capfd: pytes
         status.step(f"{now_s} s")
         silent.step("never")
     assert capfd.readouterr() == ("", "70 s\n130 s\n190 s\n")
+
+
+def test_tables_and_pages_are_a_part_of_the_bar_and_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0
+    monkeypatch.setattr(corpus, "now_ns", lambda: now_s * 10**9)
+    told: list[tuple[str, float]] = []
+    on_call = corpus.on_written(cast(Status, lambda text, done, total: told.append((text, done / total))), 0.8)
+    for what in ("facts", "tables", "pages"):
+        for done in range(1, 11):
+            now_s += 1
+            on_call(what, done, 10)
+    assert [share for _, share in told] == pytest.approx([0.8 + 0.2 * step / 30 for step in range(1, 31)])
+    assert told[14][0] == "tables: 5 of 10 calls | 0:15 left"
+    assert told[-1][0] == "the page of all calls"
 
 
 def test_one_long_call_tells_how_far_it_is_and_how_long_it_takes() -> None:

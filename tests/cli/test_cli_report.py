@@ -17,8 +17,9 @@ from fakes.run_parties import install
 from helpers.commands import command, report
 from helpers.corpus import BUILT, Ran, ran, replay
 from helpers.voices import RATE_HZ, voices, write
+from oracles.audio_files import encode
 
-from fdbcore.recording.files import AUDIO, REPORT
+from fdbcore.recording.files import AUDIO, REPORT, SOUND
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import SUMMARY
 from fdbcore.report.call import page as call_page
@@ -263,6 +264,19 @@ def test_a_page_without_audio_does_not_tell_which_file_it_was(ran: Ran) -> None:
     (ran.run / "slow" / REPORT).unlink()
 
 
+def test_the_page_of_a_call_has_what_the_table_says_of_it(ran: Ran, tmp_path: Path) -> None:
+    (tmp_path / "calls.csv").write_text("file,caller\nslow.wav,Kunde <12>\nmute.wav,\n")
+    replay(ran.calls, "--meta", tmp_path / "calls.csv", out=tmp_path / "run")
+    pages = {name: tmp_path / "run" / name / REPORT for name in ("slow", "mute")}
+    assert "caller <b>Kunde &lt;12&gt;</b>" in pages["slow"].read_text()
+    assert "caller <b>" not in pages["mute"].read_text()
+    (tmp_path / "calls.csv").write_text("file,caller\nslow.wav,Kunde 13\n")
+    replay(ran.calls, "--meta", tmp_path / "calls.csv", out=tmp_path / "run")
+    assert "caller <b>Kunde 13</b>" in pages["slow"].read_text()
+    report(tmp_path / "run", "--call", "slow", "--embed", "--quiet")
+    assert "caller <b>Kunde 13</b>" in (pages["slow"].parent / "slow.html").read_text()
+
+
 def test_damage_is_told_once_and_names_the_file_alone(ran: Ran) -> None:
     report(ran.run, "--quiet")
     (broken,) = (call for call in _calls((ran.run / "index.html").read_text()) if call["name"] == "broken")
@@ -271,25 +285,27 @@ def test_damage_is_told_once_and_names_the_file_alone(ran: Ran) -> None:
     assert note.startswith("broken.wav: cut off: 64000 bytes fewer")
 
 
-def test_a_source_that_no_browser_plays_is_explained(tmp_path: Path) -> None:
+def test_a_copy_that_browsers_play_is_made_once_and_goes_with_its_recording(tmp_path: Path) -> None:
     for name in ("slow", "mute"):
-        with av.open(str(tmp_path / f"{name}.wav"), "w") as container:
-            stream = container.add_stream("pcm_mulaw", rate=8_000, layout="stereo")
-            pcm = voices(BUILT[name].drawing)[::2].reshape(1, -1)
-            frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(pcm), format="s16", layout="stereo")
-            frame.sample_rate = 8_000
-            container.mux(stream.encode(frame))
-            container.mux(stream.encode(None))
+        encode(tmp_path / f"{name}.wav", "adpcm_ms", voices(BUILT[name].drawing), 16_000)
     replay(tmp_path, out=tmp_path / "run")
+    copy, other = (tmp_path / "run" / name / SOUND for name in ("slow", "mute"))
     index = tmp_path / "run" / "index.html"
-    assert all(
-        "browsers cannot play its source (pcm_mulaw)" in str(call["unplayable"]) for call in _calls(index.read_text())
-    )
-    assert re.search(r'data-src="clips/slow-\d+.webm"', index.read_text())
-    report(tmp_path / "run", "--call", "slow", "--quiet")
+    assert 'data-src="slow/sound.webm"' in index.read_text()
+    made_ns = copy.stat().st_mtime_ns
+    other.unlink()
     report(tmp_path / "run", "--quiet")
-    told = {call["name"]: (call["audio"], call["unplayable"] is None) for call in _calls(index.read_text())}
-    assert told == {"slow": ("slow/session.wav", True), "mute": (None, False)}
+    assert copy.stat().st_mtime_ns == made_ns
+    assert other.is_file(), "though nothing that its page shows has changed"
+    other.unlink()
+    report(tmp_path / "run", "--call", "mute", "--no-audio", "--quiet")
+    assert not other.exists()
+    report(tmp_path / "run", "--call", "mute", "--quiet")
+    assert 'src="sound.webm"' in (other.parent / REPORT).read_text()
+    encode(tmp_path / "slow.wav", "pcm_mulaw", voices(BUILT["slow"].drawing)[::2], 8_000)
+    replay(tmp_path, out=tmp_path / "run")
+    assert not copy.exists(), "browsers play the new source"
+    assert 'data-src="../slow.wav"' in index.read_text()
 
 
 def test_a_live_run_has_an_index_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,8 @@ MARK: Final = """selector => {
 }"""
 WIDER: Final = """() => [...document.querySelectorAll("body *")].filter(each =>
   each.checkVisibility() && !each.closest("svg, .drawn, .visually-hidden, thead") && each.clientWidth > 3 &&
-  !["visible", "clip"].includes(getComputedStyle(each).overflowX) && getComputedStyle(each).textOverflow !== "ellipsis" && each.scrollWidth > each.clientWidth + 1
+  !["visible", "clip"].includes(getComputedStyle(each).overflowX) && each.scrollWidth > each.clientWidth + 1 &&
+  getComputedStyle(each).textOverflow !== "ellipsis"
 ).map(each => `${each.tagName}.${each.className}: ${each.scrollWidth} of ${each.clientWidth}`)"""
 # A player draws the focus of the controls inside it by itself.
 FOCUSED: Final = """() => {

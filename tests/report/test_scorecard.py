@@ -327,6 +327,19 @@ def test_a_bar_is_as_long_as_its_parts() -> None:
     assert [path.get("class") for path in root.iter(f"{SVG}path")][1:] == ["mark ceiling", "mark other"]
 
 
+def test_many_scales_stand_in_rows_that_fit_a_page() -> None:
+    scales = [Measure(f"m{number}", f"scale {number}", 1, main=True) for number in range(7)]
+    rows = [ScoreRow("all", "system", "a", 20, {scale.id: Figure(0.5, 0.5, (0.4, 0.6)) for scale in scales})]
+    drawn = chart(scales, rows, "all")
+    root = ElementTree.fromstring(drawn)
+    width, height = (float(root.get(name, "nan")) for name in ("width", "height"))
+    assert width <= 1072, "so no text is drawn smaller than it is"
+    strips = {group.get("transform") for group in root if group.get("transform")}
+    assert strips == {f"translate(0 {height * number / 3:g})" for number in range(3)}
+    captions = [text.text for text in root.iter(f"{SVG}text") if str(text.text).startswith("scale")]
+    assert captions == [f"scale {number}, higher is better" for number in range(7)]
+
+
 def test_each_main_scale_has_a_panel_with_marks_where_the_values_are() -> None:
     rows = [row("day", name, late, tasks) for name, late, tasks in (("a", 1.0, 0.5), ("b", 2.0, None), ("c", 4.0, 1.0))]
     root = ElementTree.fromstring(chart((LATE, LOST, TASKS), rows, "by day"))

@@ -30,8 +30,7 @@ from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, ticks_to_s
 
 COLUMNS: Final = 100
 NAME_COLUMNS: Final = 20
-TABLE_COLUMNS: Final = 72
-REMARK_COLUMNS: Final = 30
+REMARK_COLUMNS: Final = 36
 WORST: Final = 2
 
 
@@ -147,12 +146,24 @@ def _first_of(row: CallRow) -> list[str]:
     return [*(finding["text"] for finding in row.findings), *row.warnings]
 
 
-def _lines(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
-    """The rows as lines. The last cell of a row is a remark after its last line, shown as far as there is room."""
-    table = laid_out([row[:-1] for row in rows], max(columns - REMARK_COLUMNS, min(columns, TABLE_COLUMNS)))
-    before, last = table[: -len(rows)], table[-len(rows) :]
-    told = (shortened_at_end(f"{line}  {row[-1]}".rstrip(), columns) for line, row in zip(last, rows, strict=True))
-    return [*before, *told]
+def _lines(rows: Sequence[Sequence[str]], columns: int) -> Iterator[str]:
+    """The rows as lines. The last cell of a row is a remark: after its last line, or below it if that is too long.
+
+    So names are cut, and what was found is not.
+    """
+    cells, remarks = [row[:-1] for row in rows], [row[-1] for row in rows]
+    table = laid_out(cells, columns - min(max(map(len, remarks)), REMARK_COLUMNS) - 2)
+    is_beside = len(table) == len(rows)
+    if not is_beside:
+        table = laid_out(cells, columns)
+        remarks[0] = ""
+    yield from table[: -len(rows)]
+    for line, remark in zip(table[-len(rows) :], remarks, strict=True):
+        if is_beside or not remark:
+            yield shortened_at_end(f"{line}  {remark}".rstrip(), columns)
+        else:
+            yield line
+            yield shortened_at_end(f"  {remark}", columns)
 
 
 def header(recording: Recording) -> str:

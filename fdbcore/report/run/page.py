@@ -191,7 +191,7 @@ def _listed(row: CallRow, columns: Sequence[str], sounds: Sounds) -> dict[str, A
         "figures": [_figure(row, name, column) for name, column in measure_columns().items()],
         "page": sounds.page_of(call),
         "audio": sounds.of_call(call),
-        "unplayable": sounds.unplayable(call),
+        "silent": sounds.silent(call),
         "notes": _notes(row, sounds),
         **({"left_out": ", ".join(span.brief for span in row.left_out)} if row.left_out else {}),
     }

@@ -299,18 +299,20 @@ function worstCell(call) {
   cell.dataset.label = "worst";
   if (!call.worst) return cell;
   const [text, start] = call.worst;
-  if (call.audio) cell.append(playButton(call, Math.max(0, start - 2), Math.max(0, start - 2) + 10, `${call.name} ${clockText(start)}: ${text}`), " ");
-  else if (call.unplayable) cell.title = call.unplayable;
+  cell.append(...sound(call, Math.max(0, start - 2), Math.max(0, start - 2) + 10, `${call.name} ${clockText(start)}: ${text}`), " ");
   const told = `${clockText(start)} ${text}`;
   cell.title ||= told;
   cell.append(call.page ? element("a", { href: `${call.page}#t=${start}`, textContent: told }) : told);
   return cell;
 }
 
-function playButton(call, from, to, title) {
+/** A button that plays a part of a call, or why there is nothing to hear; neither on a page without audio. */
+function sound(call, from, to, title) {
+  if (!call.audio) return call.silent ? [noSound(call.silent)] : [];
+  if (unheard.has(call.audio)) return [noSound(UNPLAYED)];
   const button = element("button", { type: "button", className: "play", textContent: "▶", ariaLabel: `Play: ${title}` });
   Object.assign(button.dataset, { src: call.audio, from, to, title });
-  return button;
+  return [button];
 }
 
 /** The columns of a call, its file and its page, below its row. */
@@ -329,15 +331,14 @@ function toggle(line, fold, call) {
   if (call.found?.length) add("health", healthText(call));
   if (call.notes?.length) add("!!", call.notes.join("; "));
   if (call.left_out) add("left out", call.left_out);
-  if (call.audio) add("audio", ...audioLinks(call), playButton(call, 0, call.s, call.name));
-  else if (call.unplayable) add("audio", call.unplayable);
+  if (call.audio || call.silent) add("audio", ...audioLinks(call), ...sound(call, 0, call.s, call.name));
   if (call.page) add("to send it", element("code", { textContent: `fdbcore report '${data.run}' --call '${call.name}' --embed` }));
   line.after(element("tr", { className: "more" }, element("td", { colSpan: listed().length }, list)));
 }
 
 /** Links to the audio of a call, one file or two. */
 function audioLinks(call) {
-  return call.audio.split(" ").flatMap((file) => [element("a", { href: file, textContent: decodeURIComponent(file.split("#")[0]) }), " "]);
+  return (call.audio ?? "").split(" ").filter(Boolean).flatMap((file) => [element("a", { href: file, textContent: decodeURIComponent(file.split("#")[0]) }), " "]);
 }
 
 for (const column of [...COLUMNS, ...META]) $("sort").add(new Option(column.title));
