@@ -46,6 +46,8 @@ from .scorecard.verdicts import verdicts as verdicts
 from .svg.charts import Chart as Chart
 from .svg.charts import TrendPoint as TrendPoint
 from .svg.charts import trend as trend
+from .svg.lanes import Lane as Lane
+from .svg.lanes import lanes as lanes
 from .svg.text import drawing as drawing
 from .svg.text import number as number
 from .svg.text import standalone as standalone

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.report.scorecard.columns import width_columns
 from fdbcore.results.document import ProblemEntry
-from fdbcore.suites.dialogue_acts.agree.agreement import Key, Labelled, agreement, read_labels
+from fdbcore.suites.dialogue_acts.agreement import Key, Labelled, agreement, read_labels
 from fdbcore.suites.dialogue_acts.records import Record, Response, jsonl
 from fdbcore.suites.dialogue_acts.scoring.alignment import ActSequence, align_acts
 

@@ -409,7 +409,7 @@ def test_a_run_that_moved_scores_to_the_same_bytes(tmp_path: Path, monkeypatch: 
     (tmp_path / "old").mkdir()
     monkeypatch.chdir(tmp_path / "old")
     run_v3(some(Path("set.json"), ["travel_01"]), Path("R"), {"r": "rehearsed:"}, "--vad", "energy", "--no-score")
-    ship(Path("R-users"))
+    ship(Path("R-users"), {}, print)
     assert str(Path(registry.__file__).parent) not in (Path("R-users") / SET).read_text()
     done("score", "--suite", "fdb-v3", "R", "--out", "S")
     monkeypatch.chdir((tmp_path / "old").rename(tmp_path / "new"))

@@ -15,12 +15,12 @@ from msgspec import structs
 from scipy.stats import binomtest
 
 from fdbcore.results.comparing import detectable, differences, every_two, gated_differences
-from fdbcore.results.passing import passes_of
 from fdbcore.results.pooling import (
     ScoredItem,
     draws_of_ids,
     figure_of_ids,
     figure_of_values,
+    passes_of,
     rows_of,
     trimmed_mean,
     with_sd,

@@ -15,8 +15,8 @@ from jsonschema import Draft202012Validator
 from oracles.agreement import alpha
 
 from fdbcore.errors import SettingsError
+from fdbcore.suites.fdb_v3.agreement import CLASSES, holds_tags, tag_agreement
 from fdbcore.suites.fdb_v3.scenarios import SMOKE
-from fdbcore.suites.fdb_v3.tag_agreement import CLASSES, holds_tags, tag_agreement
 from fdbcore.suites.schemas import schema
 
 LABELS: dict[str, set[str]] = {

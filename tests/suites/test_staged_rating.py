@@ -29,7 +29,7 @@ from fdbcore.suites.schemas import schema_file
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.document import document
 from fdbcore.suites.staged.goals import GoalResult
-from fdbcore.suites.staged.rating.ratings import drawn_evenly
+from fdbcore.suites.staged.rating.agreement import drawn_evenly
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

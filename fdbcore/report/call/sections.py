@@ -9,7 +9,7 @@ from typing import Any, Final
 from fdbcore.analysis.summaries import Measures, Summary
 from fdbcore.measures.answers import UNANSWERED
 from fdbcore.measures.catalogue import GROUPS, MEASURES, OTHER
-from fdbcore.measures.measure import CallMeasure, Unit
+from fdbcore.measures.measure import CallMeasure
 from fdbcore.report.call.document import Document, Event
 from fdbcore.report.call.tools import tools_of
 from fdbcore.report.evidence import Evidence, of_cost, of_parties, of_settings, of_source, of_versions
@@ -55,7 +55,10 @@ def intervals(measures: Measures) -> str:
 
 def measures(summaries: Measures, settings: TurnSettings, link: Links) -> list[dict[str, Any]]:
     """One table per group of measures, without columns that are empty. link: from each count to its moments."""
-    texts = {name: MEASURES.get(name) or _unknown(name, summary["unit"]) for name, summary in summaries.items()}
+    texts = {
+        name: MEASURES.get(name) or CallMeasure(name, name, 0, summary["unit"], pools="median", group=OTHER)
+        for name, summary in summaries.items()
+    }
     found = []
     for group in GROUPS:
         rows = [
@@ -68,11 +71,6 @@ def measures(summaries: Measures, settings: TurnSettings, link: Links) -> list[d
             about = in_words(group.about, settings)
             found.append({"title": group.title, "about": about, "columns": ["measure", *used], "rows": shown})
     return found
-
-
-def _unknown(name: str, unit: Unit) -> CallMeasure:
-    """A measure of scores that another version wrote."""
-    return CallMeasure(name, name, 0, unit, pools="median", group=OTHER)
 
 
 MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "with echo", NOTES)

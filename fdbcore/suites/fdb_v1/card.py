@@ -13,13 +13,13 @@ from fdbcore.report import (
     NONE,
     Cell,
     ColumnGroup,
+    Lane,
     counted,
-    drawing,
     filled,
     in_words,
     interval_text,
     judging_took,
-    number,
+    lanes,
     number_text,
     p_value,
     render,
@@ -75,9 +75,6 @@ TESTS_NOTE: Final = (
     "sample, without outliers (3.5 scaled MAD); corrected over the tests of one task and system (Holm). Ours: all "
     "samples, by sign flips, the clean ones from the same time on; corrected over all tests."
 )
-WIDTH, LEFT, RIGHT, TOP, ROW, BAR = 640.0, 56.0, 8.0, 18.0, 26.0, 16.0
-STEPS_S: Final = (0.5, 1, 2, 5, 10, 20, 30, 60)
-MOST_STEPS: Final = 12
 COLUMNS: Final = ("figure", "value")
 
 
@@ -224,7 +221,7 @@ class V1Views(SuiteViews):
 
     def style(self) -> str:
         """The style of the pictures."""
-        return static("sample.css", __package__)
+        return static("lanes.css")
 
     def picture(self, case: ScoredCase) -> str:
         """Both sides of a sample on one axis, with its labels over them; and a table of its figures."""
@@ -233,7 +230,7 @@ class V1Views(SuiteViews):
         marks = item.marks or {}
         facts = [(TOLD[name], f"{marks[name]}: {marks[REASONS[name]]}") for name in TOLD if name in marks]
         facts += [("system's words", item.words)] if item.words else []
-        return render("sample.html", __package__, drawing=_drawing(item), rows=rows, facts=facts, columns=COLUMNS)
+        return render("sample.html", __package__, drawn=_drawn(item), rows=rows, facts=facts, columns=COLUMNS)
 
 
 def _tests_told(tests: Sequence[V1PairedTest]) -> Iterator[str]:
@@ -315,36 +312,8 @@ def _value(name: str, items: Sequence[float]) -> str:
     return mean if len(items) < 2 else f"{mean} (mean of {len(items)})"
 
 
-def _drawing(item: V1Item) -> str:
-    length_s = max(item.length_s, 0.1)
-    height = TOP + 2 * ROW + 22
-
-    def x(time_s: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * min(time_s, length_s) / length_s
-
-    parts = []
-    for css, spans, y, tall, least in (
-        ("label", item.labels, 4.0, height - 26, 2),
-        ("user", item.user, TOP, BAR, 1),
-        ("system", item.system_speech, TOP + ROW, BAR, 1),
-    ):
-        if css != "label":
-            parts.append(f'<text x="{number(LEFT - 6)}" y="{number(y + 12)}" class="end">{css}</text>')
-        for start_s, end_s in spans:
-            wide = max(x(end_s) - x(start_s), least)
-            size = f'width="{number(wide)}" height="{number(tall)}"'
-            parts.append(f'<rect class="{css}" x="{number(x(start_s))}" y="{number(y)}" {size}/>')
-    parts += _axis(length_s, x(0.0), x(length_s), TOP + 2 * ROW)
+def _drawn(item: V1Item) -> str:
     labelled = ", ".join(f"{start_s:.2f} to {end_s:.2f} s" for start_s, end_s in item.labels) or "none"
-    told = f"{item.condition}: the user and {item.system} over {length_s:.1f} s; labels: {labelled}"
-    return drawing("".join(parts), WIDTH, height, told, "sample")
-
-
-def _axis(length_s: float, first: float, last: float, y: float) -> Iterator[str]:
-    step = next((step for step in STEPS_S if length_s / step <= MOST_STEPS), STEPS_S[-1])
-    yield f'<path class="axis" d="M{number(first)} {number(y)}H{number(last)}"/>'
-    for count in range(int(length_s / step) + 1):
-        x = first + (last - first) * count * step / length_s
-        yield f'<path class="axis" d="M{number(x)} {number(y)}v4"/>'
-        unit = " s" if not count else ""
-        yield f'<text x="{number(x)}" y="{number(y + 16)}" class="middle">{count * step:g}{unit}</text>'
+    about = f"{item.condition}: the user and {item.system} over {item.length_s:.1f} s; labels: {labelled}"
+    sides = [Lane("user", "user", item.user), Lane("system", "system", item.system_speech)]
+    return lanes(sides, max(item.length_s, 0.1), about, item.labels)

@@ -111,6 +111,11 @@ class _Measured:
         """Where the overlap of v1.5 ends."""
         return self.case.sample.spans[0][1]
 
+    @property
+    def took_over_by_words(self) -> bool:
+        """Whether v1 rates it: as published, takeovers alone."""
+        return any(self.figures.get("compat_takeover_wanted", ()))
+
     def item(self, said: Said, marks: Mapping[str, Any] | None) -> V1Item:
         """It as a document has it."""
         case, sample, reading = self.case, self.case.sample, Reading(self.case.path)
@@ -234,14 +239,11 @@ class _Scoring:
         asking = self.given.judging, jobs, self.show
         self.marks, self.judged, unanswered, told = judging.judge_all(self.version, evidence, *asking)
         self.problems += unanswered
-        self._take("judge", self.marks, _by_judge)
+        self._take("judge", self.marks, lambda own, marks: judging.figures_of(marks, own.took_over_by_words))
         return [told]
 
     def _take(
-        self,
-        by: RangeBy,
-        given: Mapping[str, Mapping[Path, Known]],
-        figures: Callable[[_Measured, Known], Figures],
+        self, by: RangeBy, given: Mapping[str, Mapping[Path, Known]], figures: Callable[[_Measured, Known], Figures]
     ) -> None:
         """Takes in the figures that hang on what each of several says of samples; tables have those of the first."""
         self.by[by] = found = {
@@ -358,8 +360,3 @@ def _measured(version: Version, case: HeardSample, reading: Reading, human: Sequ
     ours = {} if is_only_echo else of_activity(version, case.sample, reading.dialogue)
     published = of_overlaps(user, system) if version != V1 else of_backchannels(hearings, length_s, human)
     return _Measured(case, hearings, length_s, is_only_echo, {**ours, **published})
-
-
-def _by_judge(own: _Measured, marks: Mapping[str, Any]) -> Figures:
-    """As published, v1 rates takeovers alone, by words."""
-    return judging.figures_of(marks, any(own.figures.get("compat_takeover_wanted", ())))

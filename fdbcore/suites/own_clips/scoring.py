@@ -199,7 +199,9 @@ def measures() -> list[str]:
     return list(dict.fromkeys([*headlines(), *(measure.id for measure in LABELLED)]))
 
 
-def score(paths: Sequence[Path], show: Callable[[str], None]) -> Scored:
+def score(
+    paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Callable[[str], None]
+) -> Scored:
     """The document of the calls of runs; see `Suite.score`."""
     if not paths:
         raise InputError(f"expected RUNs, got none: fdbcore run --suite {NAME} --data DIR --system ADDRESS makes one")

@@ -33,8 +33,6 @@ PUBLISHED: Final = (
     "tested against it. It has task scores, and turn-taking and instruction following from 0 to 75 s."
 )
 
-
-PACKAGE: Final = "fdbcore.suites.staged"
 COLUMNS: Final = ("goal", "verdict", "wordings", "from", "to", "heard")
 MARK_LABELS: Final = {name: LABELS[name] for name in MARKS}
 POOR: Final = 2
@@ -71,7 +69,7 @@ class StagedViews(SuiteViews):
             for number, goal in enumerate(item.goals, 1)
             for verdict in (f"{goal.verdict} (left out: a reciter meets it)" if goal.is_recited else goal.verdict,)
         ]
-        return render("dialogue.html", PACKAGE, columns=COLUMNS, rows=rows, facts=list(_scores(item)))
+        return render("dialogue.html", __package__, columns=COLUMNS, rows=rows, facts=list(_scores(item)))
 
     def remarks(self, case: ScoredCase) -> CallRemarks:
         """Its goals and its judged events as remarks on spans of the call; its scores as facts."""
@@ -115,10 +113,7 @@ def card(stored: Mapping[str, Any]) -> Scorecard:
         subsets_by="family",
         conditions_by="pacing",
         terms=TERMS,
-        evidence={
-            "heard by": settings.transcriber or "the examiner",
-            "judged by": settings.judge or "nobody",
-        },
+        evidence={"heard by": settings.transcriber or "the examiner", "judged by": settings.judge or "nobody"},
     )
     took = [] if document.judging is None else [_took(document.judging)]
     found = dataclasses.replace(

@@ -133,7 +133,6 @@ COMPARED: Final = {scale.id: scale.bounds or (0.0, 1.0) for scale in SCALES if s
 """The measures by which systems and pacings are compared, each with the least and the most that it can be."""
 LABELS: Final = {scale.id: scale.label for scale in SCALES if not scale.id.endswith(("_worst", "_75_s"))}
 
-
 ALLOWED: Final = {
     name: COMPARED["goals_met" if name == "all_goals_met" else name]
     for name in ("goals_met", "all_goals_met", "task_score", "turn_taking", "instruction_following", "timing")

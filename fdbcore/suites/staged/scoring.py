@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 from zlib import crc32
 
 from fdbcore.errors import InputError, SettingsError
+from fdbcore.protocols import UsesServers
 from fdbcore.runs import JudgeOptions, expected_words
 from fdbcore.runtime import redacted
 from fdbcore.sources import WordSource, word_sources_of
@@ -20,14 +21,7 @@ from fdbcore.stats import SEED
 from fdbcore.suites.staged.cases import StagedCase, dialogues_of
 from fdbcore.suites.staged.document import StagedJudging, document
 from fdbcore.suites.staged.goals import GoalResult, goal_values
-from fdbcore.suites.staged.hearing import (
-    Heard,
-    by_side,
-    calls_to_hear,
-    goals_heard,
-    hear,
-    unheard_warnings,
-)
+from fdbcore.suites.staged.hearing import Heard, by_side, calls_to_hear, goals_heard, hear, unheard_warnings
 from fdbcore.suites.staged.judging import DialogueMarks, OtherSetup, Setup, mark_all, requests_of, setups_of
 from fdbcore.suites.staged.replies import JUDGE, is_of_replies, replied
 from fdbcore.suites.staged.rows import JUDGED, RULE, rule_of
@@ -40,7 +34,9 @@ TOKENS_OF_A_MARK: Final = 60
 """What a judge writes for a mark with its reason: about forty words."""
 
 
-def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, show: Callable[[str], None]) -> Scored:
+def score(
+    runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Callable[[str], None]
+) -> Scored:
     """The document of all dialogues of some runs, or of folders of replies; see `Suite.score`."""
     if not runs:
         raise InputError("expected one RUN or more, got none: fdbcore run --suite staged --system ADDRESS makes one")
@@ -180,7 +176,15 @@ def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
     return dict(zip(names, word_sources_of(addresses), strict=True))
 
 
-def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[str], None]) -> Iterator[ExpectedUse]:
+def asked(options: Mapping[str, Any], runs: Sequence[Path] = ()) -> list[UsesServers]:
+    """The recognisers and the judges; see `Suite.asked`."""
+    scoring = Scoring.of(options)
+    return [*scoring.sources.values(), *scoring.judging.judges]
+
+
+def expected(
+    runs: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
+) -> Iterator[ExpectedUse]:
     """What `score` would ask with these arguments; recognisers first. Errors as of `score`."""
     scoring = Scoring.of(options)
     judges = scoring.judging.judges

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from fdbcore._version import __version__
 from fdbcore.report import (
     NONE,
     Cell,
@@ -49,7 +48,7 @@ def card(document: ActsDocument) -> Scorecard:
     """The scorecard of a document with turns; a condition is the turns of a side as one annotator labels them."""
     turns, settings = document.turns, document.settings
     assert turns is not None
-    evidence = {"fdbcore": f"fdbcore {__version__}", "level of intervals": f"{100 * settings.level:g} %"}
+    evidence = {"fdbcore": f"fdbcore {settings.fdbcore}", "level of intervals": f"{100 * settings.level:g} %"}
     for one in settings.annotated_with:
         evidence[f"annotation by {one['annotator']}"] = f"{annotation_took(one)}; {one['sdk']}, {one['server']}"
     n_turns = sum(len(call.turns) for call in turns["calls"])
@@ -158,12 +157,7 @@ def _call(call: CallTurns, lang: str) -> dict[str, Any]:
         "name": call.call,
         "system": call.system,
         "turns": [
-            {
-                "side": turn.side,
-                "at": clock_text(int(turn.start_s)),
-                "text": turn.text,
-                "acts": _acts(turn, lang),
-            }
+            {"side": turn.side, "at": clock_text(int(turn.start_s)), "text": turn.text, "acts": _acts(turn, lang)}
             for turn in call.turns
         ],
     }
