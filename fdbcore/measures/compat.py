@@ -40,7 +40,6 @@ WINDOW_S = 0.032
 ON, OFF = 0.5, 0.35
 MIN_SPEECH_S, MIN_SILENCE_S, PAD_S = 0.25, 0.1, 0.03
 
-
 GROUP: Final = MeasureGroup(
     "As published benchmarks count it",
     "The measures of Full-Duplex-Bench v1 and v1.5 with their own names and rules, for comparison with their tables "

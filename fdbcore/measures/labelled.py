@@ -33,7 +33,6 @@ DISTRACTIONS: Final[tuple[LabelKind, ...]] = tuple(kind for kind in CONTRIBUTION
 
 Ticks: TypeAlias = npt.NDArray[np.int64]
 
-
 GROUP: Final = MeasureGroup(
     "By your labels",
     "Labels say what a span is; the audio says when somebody speaks. A system that waits longer cuts off less, so read "
