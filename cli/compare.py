@@ -7,30 +7,44 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from fdbcore.analysis.comparison import RunComparison, Sides, read
+from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.gate_file import read_gates
+from fdbcore.analysis.gate_moments import GateMoment
+from fdbcore.analysis.gates import decided
+from fdbcore.analysis.groups import groups
+from fdbcore.analysis.kept import keep, kept
+from fdbcore.analysis.trends import trend as over_runs
 from fdbcore.errors import FdbError, InputError, SettingsError
+from fdbcore.recording.files import REPORT, write_text
+from fdbcore.recording.others import keep_others
+from fdbcore.report.comparison import comment, junit
+from fdbcore.report.comparison.page import replace_line, write_comparison
+from fdbcore.report.comparison.screen import comparison_screen
+from fdbcore.report.comparison.words import longer_moments, moments_of
+from fdbcore.report.evidence import of_making
+from fdbcore.report.groups.trend import screen, write_trend
+from fdbcore.report.html.templates import COMPARE, INDEX
+from fdbcore.report.html.values import WHOLE, PageParts
+from fdbcore.report.paper.bundle import strips_of, write_paper
+from fdbcore.runs.pages import write_results
 
 from . import options
+from .corpus import on_written
 from .lazy import TYPED
 from .options import DONE, read_run
 from .report_options import ReportOptions
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison import RunComparison, Sides
-    from fdbcore.analysis.corpus import Call, Run
-    from fdbcore.analysis.gate_moments import GateMoment
-    from fdbcore.report.html.values import PageParts
+from .report_pages import write_pages
+from .status import Status
 
 
 @contextmanager
 def error_also_in_files(asked: ReportOptions) -> Iterator[None]:
     """Write an error into the JUnit file and the comment too: a CI system would take a missing file, or that of an
     earlier run, for a success."""
-    from fdbcore.report.comparison import comment, junit
-
     try:
         yield
     except FdbError as error:
@@ -46,9 +60,6 @@ def error_also_in_files(asked: ReportOptions) -> Iterator[None]:
 
 def _write_own(path: Path, form: str, text: str) -> None:
     """Write a file. SettingsError if one of another form stands there, perhaps since this command itself wrote it."""
-    from fdbcore.recording.files import write_text
-    from fdbcore.recording.others import keep_others
-
     keep_others(path, form=form)
     write_text(path, text)
 
@@ -58,11 +69,6 @@ def compare(run: Run, asked: ReportOptions, shown: PageParts) -> int:
 
     Raises InputError for runs that cannot be compared, RecordingError for files that cannot be read.
     """
-    from fdbcore.analysis.comparison import Sides
-    from fdbcore.analysis.gate_file import read_gates
-    from fdbcore.analysis.gates import decided
-    from fdbcore.report.comparison import comment, junit
-
     gates = None if asked.gate is None else (asked.gate, read_gates(asked.gate))
     baseline = None if asked.baseline is None else _other_run(asked.baseline, run)
     sides = Sides.of(run, baseline, asked.different_settings)
@@ -84,14 +90,6 @@ def compare(run: Run, asked: ReportOptions, shown: PageParts) -> int:
 def trend(asked: ReportOptions) -> int:
     """Write trend.html into the folder of the latest of several runs, with the pages of calls that it links to, print
     the trend, and return the exit code."""
-    from fdbcore.analysis.trends import trend as over_runs
-    from fdbcore.report.comparison.words import longer_moments
-    from fdbcore.report.evidence import of_making
-    from fdbcore.report.groups.trend import screen, write_trend
-    from fdbcore.report.html.values import WHOLE
-
-    from .report_pages import write_pages
-
     runs = [read_run(path) for path in asked.runs]
     found = over_runs(runs, cluster=asked.cluster, different_settings=asked.different_settings)
     (latest,) = [run for run in runs if str(run.path) == found["runs"][-1]["path"]]
@@ -116,16 +114,6 @@ def _write_pages(document: RunComparison, run: Run, asked: ReportOptions, shown:
 
     Gates are shown on all pages of the run. A comparison has its own, and a line on index.html.
     """
-    from fdbcore.analysis.kept import keep, kept
-    from fdbcore.report.comparison.page import replace_line, write_comparison
-    from fdbcore.report.comparison.words import moments_of
-    from fdbcore.report.html.templates import COMPARE, INDEX
-    from fdbcore.runs.pages import write_results
-
-    from .corpus import on_written
-    from .report_pages import write_pages
-    from .status import Status
-
     keep(run, document)
     if "gates" in document:
         write_results(run, shown, on_call=on_written(Status(asked.quiet or asked.as_json)))
@@ -139,17 +127,11 @@ def _write_pages(document: RunComparison, run: Run, asked: ReportOptions, shown:
 
 def without_page(calls: Iterable[Call], moments: Iterable[GateMoment]) -> list[Call]:
     """Those of the calls that have any of these moments, and no page yet."""
-    from fdbcore.recording.files import REPORT
-
     names = {moment["call"] for moment in moments}
     return [call for call in calls if call.name in names and not (call.path / REPORT).is_file()]
 
 
 def _write_figures(folder: Path, sides: Sides, document: RunComparison, asked: ReportOptions) -> list[Path]:
-    from fdbcore.analysis.comparison import read
-    from fdbcore.analysis.groups import groups
-    from fdbcore.report.evidence import of_making
-    from fdbcore.report.paper.bundle import strips_of, write_paper
 
     of_run = sides.of_run
     found = {group.name: group for group in groups(of_run, asked.by)} if asked.by else {"run": of_run}
@@ -162,7 +144,6 @@ def _write_figures(folder: Path, sides: Sides, document: RunComparison, asked: R
 
 
 def _print(document: RunComparison, written: Sequence[Path], asked: ReportOptions) -> None:
-    from fdbcore.report.comparison.screen import comparison_screen
 
     if asked.as_json:
         click.echo(json.dumps(document, ensure_ascii=False))

@@ -8,28 +8,42 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
+from fdbcore.analysis.comparison import differing
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.groups import CallGroup
+from fdbcore.analysis.score import read_scores
+from fdbcore.analysis.sensitivity import Sensitivity, sensitivity
+from fdbcore.analysis.summaries import Measures
+from fdbcore.analysis.survey import ReplaySummary, Survey
+from fdbcore.analysis.systems import several
 from fdbcore.errors import FdbError
+from fdbcore.recording.form import NOT_OF_FORM
+from fdbcore.recording.run import WAITING, runs_beside
+from fdbcore.report.agent_logs import run_screen_lines
+from fdbcore.report.call.document import document
+from fdbcore.report.call.screen import run_screen
+from fdbcore.report.format import clock_text
+from fdbcore.report.groups.detectors import detector_lines
+from fdbcore.report.html.templates import INDEX
+from fdbcore.report.run.screen import corpus_screen
+from fdbcore.report.terminal import filled, labelled
+from fdbcore.runs.pages import OnCall, summary_of, write_results
+from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
+from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
+from fdbcore.runtime.executor import Executor
+from fdbcore.session.vad import make_vads
+from fdbcore.sources.calls import PlannedCall
+from fdbcore.sources.names import Oddities
+from fdbcore.sources.sessions import MONO, SessionInput
+from fdbcore.types import SAMPLE_RATE_HZ
 
 from . import options
 from .options import DONE, FAILED, INTERRUPTED, screen_columns
 from .status import Status
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.corpus import Run
-    from fdbcore.analysis.sensitivity import Sensitivity
-    from fdbcore.analysis.summaries import Measures
-    from fdbcore.analysis.survey import ReplaySummary, Survey
-    from fdbcore.runs.pages import OnCall
-    from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
-    from fdbcore.runs.replay_many import ReplayProgress
-    from fdbcore.runtime.executor import Executor
-    from fdbcore.sources.calls import PlannedCall
-    from fdbcore.sources.names import Oddities
-    from fdbcore.sources.sessions import SessionInput
 
 MOST_NAMES: Final = 5
 _LOOK_CALLS: Final = 50
@@ -49,10 +63,6 @@ def replay_calls(
 
     others: detectors to compare with.
     """
-    from fdbcore.analysis.corpus import Run
-    from fdbcore.runs.pages import summary_of, write_results
-    from fdbcore.runs.replay_many import replay_corpus
-
     display = _Display(quiet or as_json, [call.session for call in calls])
     for call in calls:
         if call.error is not None:
@@ -109,8 +119,6 @@ class _Display:
         self._mono: list[str] = []
 
     def __call__(self, progress: ReplayProgress, ended: ReplayResult | None) -> None:
-        from fdbcore.sources.sessions import MONO
-
         self._progress = progress
         if ended is not None and ended.status in ("failed", "damaged"):
             scored = "; the readable part is scored" if ended.status == "damaged" else ""
@@ -132,8 +140,6 @@ class _Display:
 
     def tell_mono(self) -> None:
         """Say which files have one channel: one as any other failure, several in one line with what to do."""
-        from fdbcore.sources.sessions import MONO
-
         if len(self._mono) < 2:
             for reason in self._mono:
                 self.failed(reason)
@@ -151,8 +157,6 @@ class _Display:
         return f", {self._progress.ended:,} of {self._progress.calls:,} calls ended" if self._progress else ""
 
     def _line(self, progress: ReplayProgress) -> str:
-        from fdbcore.report.format import clock_text
-
         time_left = "" if progress.left_s is None else f" | {clock_text(progress.left_s)} left"
         failed = f" | {self.failures:,} failed" if self.failures else ""
         kept = f" | {progress.skipped:,} kept" if progress.skipped else ""
@@ -180,39 +184,23 @@ def shortlist(names: Sequence[str]) -> str:
 
 def check_usable(detectors: Sequence[str]) -> None:
     """SettingsError or MissingExtraError for one that cannot be used: before a long replay, not after it."""
-    from fdbcore.session.vad import make_vads
-    from fdbcore.types import SAMPLE_RATE_HZ
-
     for name in detectors:
         make_vads(name, (SAMPLE_RATE_HZ, SAMPLE_RATE_HZ))
 
 
 def by_detectors(run: Run, others: Sequence[str], executor: Executor) -> Sensitivity:
     """What other detectors make of the scored calls of a run."""
-    from fdbcore.analysis.groups import CallGroup
-    from fdbcore.analysis.sensitivity import sensitivity
-
     assert run.settings is not None
     return sensitivity([CallGroup("", run.scored, [])], run.settings, executor, detectors=others, alone=True)
 
 
 def detectors_screen(found: Sensitivity, measures: Measures) -> list[str]:
     """The lines of the screen about what moves with the detector."""
-    from fdbcore.report.groups.detectors import detector_lines
-    from fdbcore.report.terminal import labelled
-
     return labelled(detector_lines(found, {"": measures}), screen_columns())
 
 
 def print_run(run: Survey, below: Sequence[str] = ()) -> None:
     """Print a summary of the run, the lines `below`, and its page. A few sessions of one system get a line each."""
-    from fdbcore.analysis.systems import several
-    from fdbcore.report.agent_logs import run_screen_lines
-    from fdbcore.report.call.screen import run_screen
-    from fdbcore.report.html.templates import INDEX
-    from fdbcore.report.run.screen import corpus_screen
-    from fdbcore.report.terminal import filled
-
     few = len(run.rows) <= options.MOST_LINES and not several(run)
     if few and run.scored:
         columns = screen_columns()
@@ -229,11 +217,6 @@ def print_run(run: Survey, below: Sequence[str] = ()) -> None:
 
 def _say_next(path: Path) -> None:
     """Print how to compare a run with the newest complete one beside it that has calls of its names, if any."""
-    from fdbcore.analysis.comparison import differing
-    from fdbcore.analysis.corpus import Run
-    from fdbcore.recording.form import NOT_OF_FORM
-    from fdbcore.recording.run import WAITING, runs_beside
-
     for other in runs_beside(path)[:_MOST_BESIDE]:
         with suppress(FdbError, *NOT_OF_FORM):  # the work is done: nothing that lies beside it ends the command
             earlier = Run(other)
@@ -250,9 +233,6 @@ def _say_next(path: Path) -> None:
 
 def _print_json(run: Survey, summary: ReplaySummary, moved: Sensitivity | None) -> None:
     """Print one JSON document call by call: the documents of thousands of calls would not fit into memory."""
-    from fdbcore.analysis.score import read_scores
-    from fdbcore.report.call.document import document
-
     head = json.dumps(summary if moved is None else {**summary, "detectors": moved}, ensure_ascii=False)
     click.echo(f'{head[:-1]}, "sessions": [', nl=False)
     calls = {call.name: call for call in run.corpus.calls}

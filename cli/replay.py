@@ -13,7 +13,6 @@ from fdbcore.errors import FdbError, InputError, MissingExtraError, SettingsErro
 from fdbcore.types import TICKS_PER_S, clock_text
 
 from . import options
-from .corpus import by_detectors, check_usable, detectors_screen, say_oddities
 from .options import CALL, DONE, FAILED, FILE, INTERRUPTED, changed_settings, screen_columns
 from .status import Status
 
@@ -101,7 +100,7 @@ def replay(
     from fdbcore.sources.left_out import measured_between
     from fdbcore.sources.names import Oddities
 
-    from .corpus import replay_calls
+    from .corpus import replay_calls, say_oddities
 
     oddities = Oddities()
     try:
@@ -138,6 +137,8 @@ def _replay_alone(
     from fdbcore.recording.places import located
     from fdbcore.report.agent_logs import refusal
 
+    from .corpus import check_usable
+
     path = settings.run_path / session.name
     try:
         check_usable(others)
@@ -168,6 +169,8 @@ def _replay(
     from fdbcore.report.call.page import write_report
     from fdbcore.runs.replay import replay_session
     from fdbcore.runtime.executor import ThisProcess
+
+    from .corpus import by_detectors
 
     with Status(quiet) as status:
         reading = replay_session(session, settings, _shown(session.name, status.step))
@@ -214,6 +217,8 @@ def _print(reading: Reading, document: Document, as_json: bool, quiet: bool) -> 
         click.echo("".join(json_pieces(document)))
     elif not quiet:
         from fdbcore.report.agent_logs import screen_lines
+
+        from .corpus import detectors_screen
 
         columns = screen_columns()
         log = screen_lines(document["marks"], columns) if document["marks"] else []

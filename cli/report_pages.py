@@ -5,24 +5,34 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from fdbcore.analysis.call_verdicts import CallVerdict
+from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.kept import kept
+from fdbcore.analysis.score import check, read_scores
+from fdbcore.analysis.survey import survey
 from fdbcore.errors import AudioError, InputError, SettingsError, nearest
+from fdbcore.measures.reading import Reading
+from fdbcore.report.agent_logs import refusal, screen_lines
+from fdbcore.report.call.document import Document, page_document
+from fdbcore.report.call.page import BIT_RATES, MOST_BYTES, CallPage, write_alone, write_report
+from fdbcore.report.html.templates import INDEX
+from fdbcore.report.html.values import PageParts
+from fdbcore.report.listening import ClipCounts
+from fdbcore.report.run.page import write_index
+from fdbcore.report.run.screen import corpus_screen
+from fdbcore.runs.amend import keep_log, make_playable
+from fdbcore.runs.pages import write_results
+from fdbcore.sources.agent_logs import LogFile, read_log
+from fdbcore.sources.recorded import changed_source
 
 from . import options
+from .corpus import on_written
 from .options import DONE, FAILED
 from .report_options import ReportOptions
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.call_verdicts import CallVerdict
-    from fdbcore.analysis.corpus import Call, Run
-    from fdbcore.measures.reading import Reading
-    from fdbcore.report.call.document import Document
-    from fdbcore.report.html.values import PageParts
-    from fdbcore.report.listening import ClipCounts
-    from fdbcore.sources.agent_logs import LogFile
+from .status import Status
 
 
 def calls_named(corpus: Run, names: Iterable[str]) -> list[Call]:
@@ -37,8 +47,6 @@ def calls_named(corpus: Run, names: Iterable[str]) -> list[Call]:
 
 def log_of(asked: ReportOptions) -> LogFile | None:
     """The log that the options name, None without one. Raises InputError if it is unusable or is of several calls."""
-    from fdbcore.sources.agent_logs import LogFile, read_log
-
     path, offset_ms, calls = asked.marks, asked.marks_offset_ms, len(asked.names)
     if path is None:
         return None
@@ -50,9 +58,6 @@ def log_of(asked: ReportOptions) -> LogFile | None:
 
 def lay_log(call: Call, log: LogFile, quiet: bool) -> int:
     """Store an agent's log with a recording, on its timeline; the exit code."""
-    from fdbcore.report.agent_logs import refusal, screen_lines
-    from fdbcore.runs.amend import keep_log
-
     laid = keep_log(call.recording, log)
     if (why_not := refusal(laid)) is not None:
         click.echo(f"fdbcore report: {log.path}: {why_not}", err=True)
@@ -67,13 +72,6 @@ def write_pages(run: Run, calls: Sequence[Call], shown: PageParts, quiet: bool) 
 
     With --embed, AudioError for one that would be too long, or whose audio is gone.
     """
-    from fdbcore.analysis.corpus import Run
-    from fdbcore.analysis.kept import kept
-    from fdbcore.analysis.score import check, read_scores
-    from fdbcore.report.call.document import page_document
-    from fdbcore.report.call.page import CallPage, write_report
-    from fdbcore.runs.amend import make_playable
-
     gated = kept(run).gated(Run(run.path, calls))
     verdicts = gated.calls if gated else {}
     for call in calls:
@@ -98,9 +96,6 @@ def write_pages(run: Run, calls: Sequence[Call], shown: PageParts, quiet: bool) 
 
 def _write_alone(reading: Reading, content: Document, verdict: CallVerdict | None, words: bool) -> str:
     """Write the page of a call that can be sent alone; its path, its size, and how its audio sounds."""
-    from fdbcore.report.call.page import BIT_RATES, MOST_BYTES, write_alone
-    from fdbcore.sources.recorded import changed_source
-
     if (changed := changed_source(reading)) is not None:
         raise AudioError(f"{reading.name}: {changed}")
     path, bit_rate = write_alone(reading, content, verdict, words)
@@ -110,17 +105,6 @@ def _write_alone(reading: Reading, content: Document, verdict: CallVerdict | Non
 
 def write_run(run: Run, shown: PageParts, quiet: bool) -> int:
     """Write the tables and pages of a run, or the one page that can be sent alone; the exit code."""
-    from fdbcore.analysis.kept import kept
-    from fdbcore.analysis.survey import survey
-    from fdbcore.report.html.templates import INDEX
-    from fdbcore.report.listening import ClipCounts
-    from fdbcore.report.run.page import write_index
-    from fdbcore.report.run.screen import corpus_screen
-    from fdbcore.runs.pages import write_results
-
-    from .corpus import on_written
-    from .status import Status
-
     heard, on_call = ClipCounts(), on_written(Status(quiet))
     if shown.embed:
         given = kept(run)

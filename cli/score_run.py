@@ -5,22 +5,34 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.groups import check_column, unit
+from fdbcore.analysis.statements import STATEMENTS, score
 from fdbcore.errors import SettingsError
+from fdbcore.recording.files import part_of
+from fdbcore.recording.meta import Settings
+from fdbcore.recording.others import keep_others
+from fdbcore.recording.run import is_recorded
+from fdbcore.report.comparison.words import longer_moments
+from fdbcore.report.groups.page import SCORES_PAGE, write_statements
+from fdbcore.report.groups.screen import statements_screen
+from fdbcore.report.html.values import WHOLE
 from fdbcore.runs.engines import executor_of
+from fdbcore.runs.replay_many import replay_all
 from fdbcore.runs.requests import SCORE_OPTIONS, ScoreRequest, checked
+from fdbcore.session.vad import check_installed
+from fdbcore.types import TurnSettings
 
 from . import options
+from .compare import without_page
 from .endings import one_line
 from .options import DONE, FAILED
+from .report_pages import write_pages
 from .status import Status
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.corpus import Run
-    from fdbcore.recording.meta import Settings
 
 REFERENCE: Final = "reference"
 
@@ -35,18 +47,6 @@ def score_run(
     quiet: bool,
 ) -> int:
     """Score a run again, write scores.json and scores.html into it (or `out`), print them, return the exit code."""
-    from fdbcore.analysis.corpus import Run
-    from fdbcore.analysis.groups import check_column, unit
-    from fdbcore.analysis.statements import STATEMENTS, score
-    from fdbcore.recording.others import keep_others
-    from fdbcore.report.comparison.words import longer_moments
-    from fdbcore.report.groups.page import SCORES_PAGE, write_statements
-    from fdbcore.report.groups.screen import statements_screen
-    from fdbcore.report.html.values import WHOLE
-
-    from .compare import without_page
-    from .report_pages import write_pages
-
     with one_line("fdbcore score", "the new scores of single calls are kept"), Status(quiet or as_json) as status:
         checked(SCORE_OPTIONS, asked)
         (path,) = asked.paths
@@ -95,13 +95,6 @@ def score_run(
 
 def _reference(asked: ScoreRequest, path: Path, own: Settings, out: Path) -> Run:
     """The run in `path`. A folder of audio is first replayed with the settings `own` into `out`/reference."""
-    from fdbcore.analysis.corpus import Run
-    from fdbcore.recording.files import part_of
-    from fdbcore.recording.run import is_recorded
-    from fdbcore.runs.replay_many import replay_all
-    from fdbcore.session.vad import check_installed
-    from fdbcore.types import TurnSettings
-
     if not path.exists():
         raise SettingsError(f"--reference {path}: expected a run, or audio, got no such file")
     if is_recorded(path):
