@@ -25,7 +25,7 @@ from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.facts_table import TABLE
 from fdbcore.recording.files import QUANTITIES, REPORT
 from fdbcore.recording.run import CORPUS
-from fdbcore.runs.replay_many import replay_all
+from fdbcore.runs.replays import replay_all
 from fdbcore.types import SAMPLE_RATE_HZ
 
 CALLS: Final = 1_000

@@ -26,7 +26,7 @@ from fdbcore.report.call.page import CallPage, page
 from fdbcore.report.html.templates import INDEX
 from fdbcore.runs.call_pages import write_call_pages
 from fdbcore.runs.pages import write_results
-from fdbcore.runs.replay_many import replay_all
+from fdbcore.runs.replays import replay_all
 
 CALLS: Final = 3_000
 COMPARED: Final = 100  # calls that are enough to tell how fast the slower way is

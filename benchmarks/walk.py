@@ -1,6 +1,6 @@
 """Walk the calls from a function, in their order, to see how often a reader changes rooms.
 
-    python -m benchmarks.walk fdbcore.cli.replay:_replay_alone:session
+    python -m benchmarks.walk fdbcore.runs.replay:replay_session:session
 
 MODULE:FUNCTION:PARAMETER follows a parameter: into each function that it, or what is read from it (an attribute, an
 element), is passed to, and into its methods. What a call returns is other data. MODULE:FUNCTION goes into every call.

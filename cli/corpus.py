@@ -1,4 +1,4 @@
-"""`fdbcore replay` with several sessions: shows progress, writes tables and a page, prints a summary."""
+"""What `fdbcore replay` shows as it goes on, and prints of a run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ import click
 
 from fdbcore.analysis.comparison import differing
 from fdbcore.analysis.corpus import Run
-from fdbcore.analysis.groups import CallGroup
 from fdbcore.analysis.score import read_scores
-from fdbcore.analysis.sensitivity import Sensitivity, sensitivity
+from fdbcore.analysis.sensitivity import Sensitivity
 from fdbcore.analysis.summaries import Measures
 from fdbcore.analysis.survey import ReplaySummary, Survey
 from fdbcore.analysis.systems import several
@@ -31,75 +30,27 @@ from fdbcore.report.groups.detectors import detector_lines
 from fdbcore.report.html.templates import INDEX
 from fdbcore.report.run.screen import corpus_screen
 from fdbcore.report.terminal import filled, labelled
-from fdbcore.runs.engines import ReplayStore
-from fdbcore.runs.pages import OnCall, summary_of, write_results
-from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
-from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
-from fdbcore.runtime.executor import Executor
-from fdbcore.session.vad import make_vads
+from fdbcore.runs.pages import OnCall
+from fdbcore.runs.replay_jobs import ReplayResult
+from fdbcore.runs.replay_many import ReplayProgress
+from fdbcore.runs.watch import ReplayWatch
 from fdbcore.sources.calls import PlannedCall
 from fdbcore.sources.names import Oddities
 from fdbcore.sources.sessions import MONO, SessionInput
-from fdbcore.types import SAMPLE_RATE_HZ, clock_text
+from fdbcore.types import TICKS_PER_S, clock_text
 
 from . import options
-from .options import DONE, FAILED, INTERRUPTED, screen_columns
-from .status import Status
+from .options import screen_columns
+from .status import Status, Teller
 
+SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
+"""How often the progress of one call is shown, on the timeline of the call."""
 MOST_NAMES: Final = 5
 _REPLAYING: Final = 0.8
 """Of the time of a replay, about; its tables and pages take the rest."""
 _WRITTEN: Final = ("facts", "tables", "pages")
 _DRAW_EVERY_NS: Final = 10**8
 _MOST_BESIDE: Final = 5  # runs that are looked at for one to compare with
-
-
-def replay_calls(
-    calls: Sequence[PlannedCall],
-    settings: ReplaySettings,
-    executor: Executor,
-    oddities: Oddities,
-    as_json: bool,
-    quiet: bool,
-    others: Sequence[str] = (),
-    store: ReplayStore | None = None,
-) -> int:
-    """Replay several calls, write their tables and page, print a summary, and return the exit code.
-
-    others: detectors to compare with. store: what calls go through.
-    """
-    display = _Display(quiet or as_json, [call.session for call in calls])
-    for call in calls:
-        if call.error is not None:
-            display.failed(f"{call.session.name}: {call.error}")
-    try:
-        check_usable(others)
-        replay_corpus(calls, settings, executor, oddities, display, store)
-        display.status.clear()
-        display.tell_mono()
-        say_oddities(oddities)
-        corpus = Run(settings.run_path)
-        try:
-            moved = by_detectors(corpus, others, executor) if others and corpus.scored else None
-        except FdbError:  # what the first detector decided stays
-            write_results(corpus, executor=executor, on_call=on_written(display.status, _REPLAYING))
-            raise
-        run = write_results(corpus, executor=executor, on_call=on_written(display.status, _REPLAYING), detectors=moved)
-        display.status.clear()
-        if as_json:
-            _print_json(run, summary_of(run), moved)
-        elif not quiet:
-            print_run(run, detectors_screen(moved, run.measures) if moved else [])
-            _say_next(settings.run_path)
-    except FdbError as error:
-        display.status.clear()
-        click.echo(f"fdbcore replay: {error}", err=True)
-        return FAILED
-    except KeyboardInterrupt:
-        display.status.clear()
-        click.echo(f"fdbcore replay: interrupted{display.so_far()}; run the same command again to continue", err=True)
-        return INTERRUPTED
-    return FAILED if display.failures else DONE
 
 
 def on_written(status: Status, before: float = 0.0) -> OnCall:
@@ -119,18 +70,36 @@ def on_written(status: Status, before: float = 0.0) -> OnCall:
     return on_call
 
 
-class _Display:
-    """Shows how far the replay is: live on a terminal, elsewhere one line per minute. Prints one line per failure."""
+class ReplayScreen(Teller, ReplayWatch):
+    """Shows how far a replay is: live on a terminal, elsewhere one line per minute. Prints one line per failure."""
 
-    def __init__(self, quiet: bool, sessions: Sequence[SessionInput]) -> None:
+    def __init__(self, status: Status) -> None:
+        super().__init__("fdbcore replay", status)
         self.failures = 0
-        self._sessions = sessions
-        self._began_ns = now_ns()
-        self.status = Status(quiet)
         self._progress: ReplayProgress | None = None
         self._mono: list[str] = []
 
-    def __call__(self, progress: ReplayProgress, ended: ReplayResult | None) -> None:
+    def begins(self, calls: Sequence[PlannedCall]) -> None:
+        """Name the calls that cannot be replayed."""
+        self._sessions = [call.session for call in calls]
+        self._began_ns, self._on_written = now_ns(), on_written(self._status)
+        for call in calls:
+            if call.error is not None:
+                self._failed(f"{call.session.name}: {call.error}")
+
+    def ticks(self, stated_s: float | None, tick: int) -> None:
+        """Show how far the call is, and how long it takes."""
+        if not tick or tick % SHOWN_EVERY_TICKS:
+            return
+        done_s, elapsed_s = tick / TICKS_PER_S, (now_ns() - self._began_ns) / 1e9
+        text = f"{self._sessions[0].name}: {clock_text(done_s)}"
+        if stated_s and stated_s >= done_s:
+            left_s = elapsed_s * (stated_s - done_s) / done_s
+            text += f" of {clock_text(stated_s)} | {clock_text(left_s)} left"
+        self._status.step(f"{text} | {done_s / elapsed_s:,.0f}x real time", done_s, stated_s)
+
+    def progress(self, progress: ReplayProgress, ended: ReplayResult | None) -> None:
+        """Show how many calls have ended, and name those that failed."""
         self._progress = progress
         if ended is not None and ended.status in ("failed", "damaged"):
             scored = "; the readable part is scored" if ended.status == "damaged" else ""
@@ -138,35 +107,47 @@ class _Display:
             if MONO in reason:
                 self._mono.append(reason)
             else:
-                self.failed(reason)
-        self.status.step(self._line(progress), _REPLAYING * progress.ended, progress.calls)
+                self._failed(reason)
+        self._status.step(self._line(progress), _REPLAYING * progress.ended, progress.calls)
 
-    def failed(self, text: str) -> None:
-        """Count a failure and print its line, unless there were too many."""
-        self.failures += 1
-        self.status.clear()
-        if self.failures <= options.MOST_LINES:
-            click.echo(f"fdbcore replay: {text}", err=True)
-        elif self.failures == options.MOST_LINES + 1:
-            click.echo("fdbcore replay: more calls failed; calls.csv lists them all", err=True)
+    def oddities(self, found: Oddities) -> None:
+        """Print one line per kind of input that did not fit, with some of its names."""
+        self._tell_mono()
+        for what, names in found.found.items():
+            self.warn(f"{what}: {len(names):,}: {shortlist(names)}")
 
-    def tell_mono(self) -> None:
-        """Say which files have one channel: one as any other failure, several in one line with what to do."""
-        if len(self._mono) < 2:
-            for reason in self._mono:
-                self.failed(reason)
-            return
-        self.failures += len(self._mono)
-        names = [Path(reason.partition(f": {MONO}")[0]).name for reason in self._mono]
-        click.echo(
-            f"fdbcore replay: {len(names):,} files have one channel ({shortlist(names)}): if two of them are the sides "
-            "of a call, say how their names differ, A's first: --pair '*-caller.wav' '*-agent.wav'",
-            err=True,
-        )
+    def written(self, what: str, done: int, calls: int) -> None:
+        """Show of how many calls the tables and the pages are written."""
+        self._on_written(what, done, calls)
+
+    def clear(self) -> None:
+        """Remove the status, so that results can be printed."""
+        self._status.clear()
 
     def so_far(self) -> str:
         """How many calls have ended, as a part of a sentence."""
         return f", {self._progress.ended:,} of {self._progress.calls:,} calls ended" if self._progress else ""
+
+    def _failed(self, text: str) -> None:
+        """Count a failure and print its line, unless there were too many."""
+        self.failures += 1
+        if self.failures <= options.MOST_LINES:
+            self.warn(text)
+        elif self.failures == options.MOST_LINES + 1:
+            self.warn("more calls failed; calls.csv lists them all")
+
+    def _tell_mono(self) -> None:
+        """Say which files have one channel: one as any other failure, several in one line with what to do."""
+        if len(self._mono) < 2:
+            for reason in self._mono:
+                self._failed(reason)
+            return
+        self.failures += len(self._mono)
+        names = [Path(reason.partition(f": {MONO}")[0]).name for reason in self._mono]
+        self.warn(
+            f"{len(names):,} files have one channel ({shortlist(names)}): if two of them are the sides of a call, say "
+            "how their names differ, A's first: --pair '*-caller.wav' '*-agent.wav'"
+        )
 
     def _line(self, progress: ReplayProgress) -> str:
         past_s, left_s = (now_ns() - self._began_ns) / 1e9, progress.left_s
@@ -183,28 +164,10 @@ def _named(reason: str, session: SessionInput) -> str:
     return reason if any(str(path) in reason for path in places) else f"{session.name}: {reason}"
 
 
-def say_oddities(oddities: Oddities) -> None:
-    """Print one line per kind of input that did not fit, with some of its names."""
-    for what, names in oddities.found.items():
-        click.echo(f"fdbcore replay: {what}: {len(names):,}: {shortlist(names)}", err=True)
-
-
 def shortlist(names: Sequence[str]) -> str:
     """The first few names, and how many more there are."""
     more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
     return f"{', '.join(names[:MOST_NAMES])}{more}"
-
-
-def check_usable(detectors: Sequence[str]) -> None:
-    """SettingsError or MissingExtraError for one that cannot be used: before a long replay, not after it."""
-    for name in detectors:
-        make_vads(name, (SAMPLE_RATE_HZ, SAMPLE_RATE_HZ))
-
-
-def by_detectors(run: Run, others: Sequence[str], executor: Executor) -> Sensitivity:
-    """What other detectors make of the scored calls of a run."""
-    assert run.settings is not None
-    return sensitivity([CallGroup("", run.scored, [])], run.settings, executor, detectors=others, alone=True)
 
 
 def detectors_screen(found: Sensitivity, measures: Measures) -> list[str]:
@@ -228,7 +191,7 @@ def print_run(run: Survey, below: Sequence[str] = ()) -> None:
     click.echo(run.corpus.path / INDEX)
 
 
-def _say_next(path: Path) -> None:
+def say_next(path: Path) -> None:
     """Print how to compare a run with the newest complete one beside it that has calls of its names, if any."""
     for other in runs_beside(path)[:_MOST_BESIDE]:
         with suppress(FdbError, *NOT_OF_FORM):  # the work is done: nothing that lies beside it ends the command
@@ -244,7 +207,7 @@ def _say_next(path: Path) -> None:
             return
 
 
-def _print_json(run: Survey, summary: ReplaySummary, moved: Sensitivity | None) -> None:
+def print_json(run: Survey, summary: ReplaySummary, moved: Sensitivity | None) -> None:
     """Print one JSON document call by call: the documents of thousands of calls would not fit into memory."""
     head = json.dumps(summary if moved is None else {**summary, "detectors": moved}, ensure_ascii=False)
     click.echo(f'{head[:-1]}, "sessions": [', nl=False)

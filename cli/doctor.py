@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.argument("subjects", nargs=-1, metavar="[FILE|SYSTEM]...")
 @click.option("--calls", is_flag=True, help="Also measure how many live calls at once this machine holds on time: two "
               "minutes in which it should do nothing else. `fdbcore run --jobs auto` takes that number.")  # fmt: skip
-@click.option("--vad", default="silero", show_default=True, metavar="NAME", callback=options.known_vad,
+@click.option("--vad", default="silero", show_default=True, metavar="NAME",
               help="Voice activity detector: silero, energy, webrtc, MODULE:CLASS.")  # fmt: skip
 @options.as_json
 def doctor(subjects: tuple[str, ...], calls: bool, vad: str, as_json: bool) -> None:
@@ -49,7 +49,10 @@ def doctor(subjects: tuple[str, ...], calls: bool, vad: str, as_json: bool) -> N
     Example: fdbcore doctor call.wav
     """
     from fdbcore.audio.decode import AUDIO_SUFFIXES
+    from fdbcore.runs.requests import check_vads
 
+    with one_line("fdbcore doctor"):
+        check_vads([vad])
     files = [subject for subject in subjects if os.path.exists(subject)]
     systems = [subject for subject in subjects if subject not in files]
     for subject in systems:

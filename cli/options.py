@@ -102,20 +102,6 @@ def each_once(context: click.Context, parameter: click.Parameter, value: Sequenc
     return tuple(found.values())
 
 
-def known_vad(context: click.Context, parameter: click.Parameter, value: Any) -> Any:  # noqa: ANN401
-    """The callback of a detector, or of several, each once. Raises UsageError for one that is unknown."""
-    from fdbcore.registry import VADS, vad
-
-    try:
-        for name in [value] if isinstance(value, str) else value:
-            if name not in VADS:
-                with told_as("--vad", "vad"):
-                    vad(name)
-    except SettingsError as error:
-        raise click.UsageError(str(error)) from error
-    return value if isinstance(value, str) else list(dict.fromkeys(value))
-
-
 def _state_prices(context: click.Context, parameter: click.Parameter, file: Path | None) -> None:
     """Let the prices in a file hold until the command ends. Raises UsageError for a file of another form."""
     from fdbcore.models.model_table import stated_prices

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from fdbcore.registry import suites
-from fdbcore.runs.requests import SCORE_OPTIONS, ScoreRequest
+from fdbcore.runs.requests import SCORE_OPTIONS, ScoreRequest, check_vads
 
 from . import options
 from .endings import one_line
@@ -78,6 +78,7 @@ def _score_run(path: Path, asked: dict[str, Any], as_json: bool, quiet: bool) ->
     from fdbcore.runs.run_scores import score as score_run
 
     with one_line("fdbcore score", "the new scores of single calls are kept"), Status(quiet or as_json) as status:
+        check_vads(asked["vads"])  # before the run is read
         run = Run(path, since=asked.pop("since"))
         options.tell_damaged("fdbcore score", (call for call in run.calls if call.damaged_beside))
         watch = Teller("fdbcore score", status, quiet)

@@ -199,11 +199,14 @@ class _Told:
             click.echo(f"fdbcore transcribe: {place.call.name}: {error}", err=True)
 
     def end(self, place: _Place, begun: HeardCall, status: Status) -> None:
-        """Wait for the words of a call, and tell how many there are."""
+        """Wait for the words of a call, write its page again if it has one, and tell how many there are."""
+        from fdbcore.recording.files import REPORT
+        from fdbcore.runs.single_pages import write_single_pages
+
         with self.failure_of(place, status):
             heard = begun.heard()
-            if any(each.is_new for each in heard):
-                _renew_page(place.run, place.call)
+            if any(each.is_new for each in heard) and (place.call.path / REPORT).is_file():
+                write_single_pages(place.run, [place.call], Teller("fdbcore transcribe", status))
             self.counts["done"] += 1
             for each in heard:
                 self.counts["words"] += len(each.transcript.words)
@@ -227,12 +230,3 @@ def _side_in_words(heard: SideHeard) -> str:
 def _doubtful(in_silence: int, in_loops: int) -> str:
     silent = f", {in_silence:,} of them where the side was silent" if in_silence else ""
     return silent + (f", {in_loops:,} of them in a phrase said again and again" if in_loops else "")
-
-
-def _renew_page(run: Run, call: Call) -> None:
-    """Write the page of a call again, if it has one, with the words on it."""
-    from fdbcore.recording.files import REPORT
-    from fdbcore.runs.single_pages import write_single_pages
-
-    if (call.path / REPORT).is_file():
-        write_single_pages(run, [call], Teller("fdbcore transcribe", Status()))

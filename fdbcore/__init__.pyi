@@ -21,12 +21,13 @@ from .protocols import Transcriber as Transcriber
 from .protocols import Vad as Vad
 from .recording.reader import Recording as Recording
 from .runs.live import run as run
-from .runs.replay import replay as replay
-from .runs.replay_many import replay_all as replay_all
+from .runs.replays import replay as replay
+from .runs.replays import replay_all as replay_all
 from .runs.requests import RunRequest as RunRequest
 from .runs.requests import ScoreRequest as ScoreRequest
 from .runs.run_scores import score as score
 from .runs.suite_scores import score_suite as score_suite
+from .runs.watch import ReplayWatch as ReplayWatch
 from .runs.watch import RunWatch as RunWatch
 from .session.conformance import vad_faults as vad_faults
 from .session.turns import detect_turns as detect_turns

@@ -209,15 +209,11 @@ SUITE_ENTRY_POINTS: Final = "fdbcore.suites"
 """The group of entry points by which other packages add benchmarks."""
 
 
-ENGINES: Final = {
-    "ray": "fdbcore.cluster.engine:RayCluster",
-}
+ENGINES: Final = {"ray": "fdbcore.cluster.engine:RayCluster"}
 """Each makes what works on other machines (`runs.engines.Engine`), from its whole address: "ray://HOST:PORT"."""
 
-STORE: Final = {
-    "store": "fdbcore.cluster.store:Store",
-}
-"""Makes where calls are kept between machines (`runs.engines.ReplayStore`), from any address."""
+STORE: Final = {"store": "fdbcore.cluster.store:through"}
+"""Makes what replays calls through an object store, from any address."""
 
 
 class Host(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import inspect
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, assert_type
 
@@ -17,6 +18,9 @@ from fdbcore.analysis.statements import Statements
 from fdbcore.cli.main import main
 from fdbcore.recording.files import TURNS
 from fdbcore.registry import suites
+from fdbcore.runs.replay_jobs import ReplayResult
+from fdbcore.runs.replay_many import ReplayProgress
+from fdbcore.sources.names import Oddities
 from fdbcore.types import TurnEvent
 
 SAMPLE = Path(__file__).resolve().parents[1] / "benchmarks" / "sample" / "sample.flac"
@@ -91,6 +95,64 @@ def test_scores_comparisons_and_gates_are_those_of_the_commands(tmp_path: Path) 
     told = command("report", run.path, "--baseline", old.path, "--gate", tmp_path / "gates.toml")["gates"]
     assert json.loads(json.dumps(fdbcore.gate(run, tmp_path / "gates.toml", old))) == told
     assert fdbcore.gate(run, lines, old)["results"] == fdbcore.gate(run, tmp_path / "gates.toml", old)["results"]
+
+
+def test_a_score_writes_the_page_of_the_command_and_reads_a_reference_that_is_audio(tmp_path: Path) -> None:
+    run, people = drawn(tmp_path / "run", quick=0.4, slow=1.2), tmp_path / "people"
+    people.mkdir()
+    (people / "one.flac").symlink_to(SAMPLE)
+    seen: dict[str, list[str]] = {"warn": [], "step": []}
+
+    class Told(fdbcore.ReplayWatch):
+        def warn(self, text: str) -> None:
+            seen["warn"].append(text)
+
+        def step(self, text: str, done: float = 0, total: float | None = None) -> None:
+            seen["step"].append(text)
+
+    library, by_command = tmp_path / "library", tmp_path / "command"
+    scores = fdbcore.score(run, by="system", detectors=["energy"], reference=people, out=library, watch=Told())
+    options = ("--by", "system", "--vad", "energy", "--reference", people, "--out", by_command)
+    told = json.loads(json.dumps(command("score", run.path, *options)).replace(str(by_command), str(library)))
+    assert json.loads(json.dumps(scores)) == told
+    assert scores["reference"]["calls"] == 1
+    pages = [(folder / "scores.html").read_text().replace(str(folder), "OUT") for folder in (library, by_command)]
+    assert pages[0] == pages[1]
+    assert "replaying the reference" in seen["step"]
+    assert "10 scored, of 16 calls" in seen["step"]
+
+
+def test_a_replay_is_watched_and_compared_by_other_detectors_as_by_the_command(tmp_path: Path) -> None:
+    ticks: list[int] = []
+    ended: list[str] = []
+    told: list[Mapping[str, list[str]]] = []
+
+    class Told(fdbcore.ReplayWatch):
+        def ticks(self, stated_s: float | None, tick: int) -> None:
+            ticks.append(tick)
+
+        def progress(self, progress: ReplayProgress, result: ReplayResult | None) -> None:
+            if result is not None:
+                ended.append(result.status)
+
+        def oddities(self, found: Oddities) -> None:
+            told.append(found.found)
+
+    by = ("--vad", "energy", "--vad", "webrtc")
+    one = fdbcore.replay(SAMPLE, out=tmp_path / "one", vad="energy", detectors=["webrtc"], watch=Told())
+    assert ticks == [*range(one.n_ticks)]
+    assert command("replay", SAMPLE, "--out", tmp_path / "by-command", *by)["detectors"]["detectors"][1] == "webrtc"
+    assert ">by webrtc<" in (one.path / "report.html").read_text()
+    calls = tmp_path / "calls"
+    calls.mkdir()
+    for name in ("one", "two"):
+        (calls / f"{name}.flac").symlink_to(SAMPLE)
+    run = fdbcore.replay_all(calls, out=tmp_path / "many", vad="energy", detectors=["webrtc"], watch=Told(), jobs=1)
+    assert ended == ["done", "done"]
+    assert told == [{}, {"calls that are copies of an earlier one; all are counted": ["two (as one)"]}]
+    assert ">by webrtc<" in (run.path / "index.html").read_text()
+    with pytest.raises(fdbcore.FdbError, match="--vad: expected one of silero"):
+        fdbcore.replay(SAMPLE, out=tmp_path / "one", detectors=["nope"])
 
 
 def test_what_is_asked_wrongly_says_so(tmp_path: Path) -> None:

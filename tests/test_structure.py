@@ -251,7 +251,7 @@ def test_every_module_can_be_imported_on_its_own() -> None:
 
 @CHECKOUT
 def test_a_replay_of_a_file_seldom_climbs_to_a_higher_package_again() -> None:
-    walk = [sys.executable, "-m", "benchmarks.walk", "fdbcore.cli.replay:_replay_alone:session"]
+    walk = [sys.executable, "-m", "benchmarks.walk", "fdbcore.runs.replay:replay_session:session"]
     told = subprocess.run(walk, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     stays = [line for line in told if line[2:].startswith("fdbcore.")]
     assert any("fdbcore.runs.amend keep_log" in line for line in stays), "it came to the end"

@@ -37,7 +37,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.runtime.executor import Executor, results_in_order
 from fdbcore.runtime.whole_files import whole_file
 from fdbcore.session.turns import sweep_turns
-from fdbcore.session.vad import make_vads
+from fdbcore.session.vad import check_usable, make_vads
 from fdbcore.session.vad_errors import blame
 from fdbcore.sources.recorded import changed_source, session_of, settings_of
 from fdbcore.types import SAMPLE_RATE_HZ, SILENT_FRAME, TurnSettings
@@ -268,8 +268,7 @@ def sensitivity(
     """
     own_name = own["vad"]["B"]["name"]
     others = [name for name in dict.fromkeys(detectors) if name != own_name] or ([] if alone else [other_detector(own)])
-    for name in others:
-        make_vads(name, (SAMPLE_RATE_HZ, SAMPLE_RATE_HZ))
+    check_usable(others)
     chosen = variants(TurnSettings(**own["turns"]), others, alone)
     calls = [(number, call) for number, group in enumerate(compared_groups) for call in group.calls]
     totals = [[{name: _Totals() for name in headlines()} for _ in chosen] for _ in compared_groups]

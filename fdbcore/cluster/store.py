@@ -18,17 +18,27 @@ from typing import Any
 from fdbcore.errors import MissingExtraError, RecordingError, SettingsError
 from fdbcore.recording.files import DERIVED, LABELS, MARKS, META, part_of, read_json, write_json
 from fdbcore.recording.places import with_places_from
-from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, died_at, replay_one
+from fdbcore.runs.replay_jobs import ReplayResult, Replays, ReplaySettings, died_at, replay_one
 from fdbcore.runtime.executor import Executor
 from fdbcore.sources.sessions import SessionInput
 from fdbcore.types import SIDES
 
 
-class Store:
-    """The folder of a run in an object store: a `ReplayStore`.
+def through(url: str) -> Replays:
+    """What replays calls through the store at an address, as `replay_jobs.replayed` does without one.
 
-    MissingExtraError without its package, SettingsError if it is unknown.
+    MissingExtraError without its package, SettingsError if it is unknown or cannot be written.
     """
+    store = Store(url)
+    try:
+        store.touch()
+    except RecordingError as error:
+        raise SettingsError(f"--store {error}") from None
+    return store.replayed
+
+
+class Store:
+    """The folder of a run in an object store. MissingExtraError without its package, SettingsError if it is unknown."""
 
     def __init__(self, url: str) -> None:
         scheme, _, place = url.partition("://")
@@ -48,18 +58,15 @@ class Store:
             raise MissingExtraError(f"--store {url}: {error}; pip install 'fdbcore[store]' for s3") from None
         self._place = place.rstrip("/")
 
-    def check(self) -> None:
-        """See `ReplayStore`."""
-        try:
-            with self._told():
-                self._files.pipe_file(f"{self._place}/.fdbcore", b"")
-        except RecordingError as error:
-            raise SettingsError(f"--store {error}") from None
+    def touch(self) -> None:
+        """RecordingError if it cannot be written."""
+        with self._told():
+            self._files.pipe_file(f"{self._place}/.fdbcore", b"")
 
     def replayed(
         self, sessions: Iterable[tuple[int, SessionInput]], settings: ReplaySettings, executor: Executor
     ) -> Generator[ReplayResult | None]:
-        """See `ReplayStore`: what is in the store comes into the run as each call ends."""
+        """Replay numbered sessions; what is in the store comes into the run as each call ends."""
         names: dict[int, str] = {}
 
         def drawn() -> Iterator[tuple[int, SessionInput]]:

@@ -19,10 +19,7 @@ from .judge_options import JudgeOptions as JudgeOptions
 from .judge_options import expected_of as expected_of
 from .kept_scores import read_kept_scores as read_kept_scores
 from .plan import users_of as users_of
-from .replay import ReplaySettings as ReplaySettings
-from .replay_jobs import ReplayResult as ReplayResult
-from .replay_many import ReplayProgress as ReplayProgress
-from .replay_many import replay_corpus as replay_corpus
+from .replay_many import replay_into as replay_into
 from .replay_many import replay_outputs as replay_outputs
 from .services import ends_soon as ends_soon
 from .verdicts import VERDICT as VERDICT

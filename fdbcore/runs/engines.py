@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -10,10 +10,9 @@ from typing import Protocol
 from fdbcore.errors import told_as
 from fdbcore.registry import ENGINES, STORE, resolve
 from fdbcore.runs.held_here import HeldCalls
-from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings
+from fdbcore.runs.replay_jobs import Replays, replayed
 from fdbcore.runtime.executor import Executor, Workers
 from fdbcore.session.converse import LiveSettings
-from fdbcore.sources.sessions import SessionInput
 
 
 class Engine(Executor, Protocol):
@@ -21,18 +20,6 @@ class Engine(Executor, Protocol):
 
     def held(self, run_path: Path, settings: LiveSettings, calls_per_node: int | None) -> HeldCalls:
         """What holds the calls of a run, so many at a time on each node; None for as many as it holds on time."""
-
-
-class ReplayStore(Protocol):
-    """Where calls are kept between machines that do not see each other's disks."""
-
-    def check(self) -> None:
-        """SettingsError if it cannot be written."""
-
-    def replayed(
-        self, sessions: Iterable[tuple[int, SessionInput]], settings: ReplaySettings, executor: Executor
-    ) -> Generator[ReplayResult | None]:
-        """`replay_jobs.replayed`, whose calls go through the store."""
 
 
 def executor_of(engine: str | None, jobs: int | None = None) -> Executor:
@@ -51,11 +38,14 @@ def held_calls(engine: str | None, jobs: int | str) -> Callable[[Path, LiveSetti
 
 def _engine(address: str, jobs: int | None = None) -> Engine:
     with told_as("--engine", "engine"):
-        made: Engine = resolve("engine", ENGINES, address.partition("://")[0])(address, jobs)
-    return made
+        make: Callable[[str, int | None], Engine] = resolve("engine", ENGINES, address.partition("://")[0])
+    return make(address, jobs)
 
 
-def store_at(url: str) -> ReplayStore:
-    """The store at an address. SettingsError if there is none, MissingExtraError without its package."""
-    made: ReplayStore = resolve("store", STORE, "store")(url)
+def replays_through(store: str | None) -> Replays:
+    """What replays calls, through the object store at an address if there is one.
+
+    SettingsError for a store that cannot be used, MissingExtraError without its package.
+    """
+    made: Replays = replayed if store is None else resolve("store", STORE, "store")(store)
     return made

@@ -14,10 +14,9 @@ from typing import Any, Final
 import numpy as np
 from msgspec import to_builtins
 
-from fdbcore.analysis.score import score
 from fdbcore.clock import MonotonicClock, VirtualClock, utc_now
 from fdbcore.endpoints.replay import replayed_sides
-from fdbcore.errors import InputError, RecordingError
+from fdbcore.errors import RecordingError
 from fdbcore.measures.health.examine import HealthProbe, keep_health
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Vad
@@ -48,16 +47,15 @@ from fdbcore.recording.meta import KnownMeta, Settings
 from fdbcore.recording.others import is_ours
 from fdbcore.recording.places import located, with_places_from, write_with_places
 from fdbcore.recording.reader import Recording
-from fdbcore.recording.run import is_replayed
 from fdbcore.recording.versions import installed_versions
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.runs.amend import audio_sha256s, keep_log, log_in, renew_log
 from fdbcore.session.loop import run
 from fdbcore.session.vad import DEFAULT_VAD, make_vads, vads_of
-from fdbcore.sources.left_out import asked_spans, within_call
+from fdbcore.sources.left_out import within_call
 from fdbcore.sources.names import real_path
 from fdbcore.sources.recorded import held_by, settings_of
-from fdbcore.sources.sessions import SessionInput, session_inputs
+from fdbcore.sources.sessions import SessionInput
 from fdbcore.sources.word_files import kept_words
 from fdbcore.types import FRAME_SAMPLES, SIDES, TurnSettings
 from fdbcore.types.timing import TimingCertificate
@@ -85,47 +83,6 @@ class ReplaySettings:
     real_time: bool = False
     line_open: bool = False
     count_bad_input: bool = False
-
-
-def replay(
-    *paths: str | os.PathLike[str],
-    a: str | os.PathLike[str] | None = None,
-    b: str | os.PathLike[str] | None = None,
-    out: str | os.PathLike[str] = "fdbcore-run",
-    swap: bool = False,
-    offset_ms: int = 0,
-    vad: str | None = None,
-    settings: TurnSettings | None = None,
-    real_time: bool = False,
-    line_open: bool = False,
-    count_bad_input: bool = False,
-    leave_out: Sequence[tuple[float, float | None]] | None = None,
-) -> Reading:
-    """Replay one recorded session and score it. Its folder in `out` gets the recording, the scores and the report.
-
-    paths: a stereo file (left A, right B), two mono files (A, B), a Full-Duplex-Bench v1 folder, or the folder of a
-    recording. Or give `a` and `b`, a file for each side. swap: exchange the sides. offset_ms: how much later B begins
-    than A. vad, settings: if not given, those of the recording, else "silero" and the defaults. real_time: keep the
-    real clock. line_open: B could have answered until the end, so a last turn of A that B did not answer counts as
-    no answer. count_bad_input: a recording that went wrong is scored, too. leave_out: spans that no measure counts, in
-    seconds: [(0.0, 12.0), (220.0, None)]. None is the end, and negative times count from it. If not given, those of the
-    recording. InputError for files that cannot be used, RecordingError if `out` cannot be written.
-    """
-    from fdbcore.report.call.document import page_document
-    from fdbcore.report.call.page import write_report
-
-    sessions = session_inputs(paths, a, b, swap=swap, offset_ms=offset_ms)
-    if len(sessions) != 1:
-        raise InputError(f"replay: expected one session, got {len(sessions)}: call it once for each")
-    if is_replayed(Path(out)):
-        raise InputError(
-            f"{out}: expected a folder for single sessions, got a run with tables: fdbcore replay renews it"
-        )
-    changes = asdict(settings) if settings else {}
-    asked = ReplaySettings(Path(out), vad, changes, real_time, line_open, count_bad_input)
-    reading = replay_session(replace(sessions[0], leave_out=asked_spans(leave_out)), asked)
-    write_report(reading, page_document(reading, score(reading)))
-    return reading
 
 
 def replay_session(

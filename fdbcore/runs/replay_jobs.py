@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import traceback
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from fdbcore.analysis.score import read_quantities, read_scores, score, unscored
 from fdbcore.audio.files import content_hash
@@ -57,6 +57,12 @@ class ReplayResult:
     skipped: bool = False
     files: Sequence[ReplayedFile] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
+
+
+Replays: TypeAlias = Callable[
+    [Iterable[tuple[int, SessionInput]], ReplaySettings, Executor], Generator[ReplayResult | None]
+]
+"""`replayed`, or what does the same elsewhere."""
 
 
 def replayed(

@@ -6,13 +6,12 @@ import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from fdbcore.analysis.corpus import Run
 from fdbcore.clock import now_ns, utc_now
-from fdbcore.errors import RecordingError, SettingsError
+from fdbcore.errors import RecordingError
 from fdbcore.recording.files import part_of
 from fdbcore.recording.run import (
     FAILED,
@@ -21,22 +20,16 @@ from fdbcore.recording.run import (
     CorpusSettings,
     ReplayedFile,
     alone_in,
-    is_run,
     read_corpus,
     write_corpus,
 )
-from fdbcore.registry import vad as vad_of
-from fdbcore.runs.engines import ReplayStore, executor_of
-from fdbcore.runs.pages import WRITTEN, keep_others_in, write_results
-from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, replayed
+from fdbcore.runs.replay_jobs import ReplayResult, Replays, ReplaySettings, replayed
 from fdbcore.runtime.executor import Executor, Workers
 from fdbcore.session.vad import DEFAULT_VAD
-from fdbcore.sources.calls import NamedInput, PlannedCall, named_calls
+from fdbcore.sources.calls import PlannedCall
 from fdbcore.sources.clips import fit_for_a_folder
-from fdbcore.sources.left_out import asked_spans
 from fdbcore.sources.names import Oddities, real_path
 from fdbcore.sources.sessions import SessionInput
-from fdbcore.types import TurnSettings
 
 SAVE_EVERY_S: Final = 10.0
 """How often corpus.json is written. A kill loses at most this much of it, but no finished recording."""
@@ -103,20 +96,19 @@ def replay_corpus(
     executor: Executor,
     oddities: Oddities,
     watch: Callable[[ReplayProgress, ReplayResult | None], None] = lambda progress, ended: None,
-    store: ReplayStore | None = None,
+    replays: Replays = replayed,
 ) -> list[CorpusCall]:
     """Replay all calls, write corpus.json, and return its entries, one for each call.
 
-    watch: called for each call that has ended, and several times a second with None. store: what calls go through, if
-    those who replay them do not see the folder of the run. On KeyboardInterrupt (also one from `watch`) the work is
-    ended and what has ended is written; then it is raised again. RecordingError if the run cannot be written, or if
-    another command replays into it.
+    watch: called for each call that has ended, and several times a second with None. replays: does the work. On
+    KeyboardInterrupt (also one from `watch`) the work is ended and what has ended is written; then it is raised again.
+    RecordingError if the run cannot be written, or if another command replays into it.
     """
     began = utc_now()
     entries = [_entry(call, settings.run_path) for call in calls]
     progress = ReplayProgress(len(calls), failed=sum(call.error is not None for call in calls))
     tasks = ((number, call.session) for number, call in enumerate(calls) if call.error is None)
-    results = (replayed if store is None else store.replayed)(tasks, settings, executor)
+    results = replays(tasks, settings, executor)
     with alone_in(settings.run_path, "replaying into", _LEAVING_S), closing(results) as ended:
         _note_dropped_calls(entries, settings.run_path, oddities)
         _save(entries, settings, oddities, began)
@@ -137,6 +129,17 @@ def replay_corpus(
     return entries
 
 
+def replay_into(
+    run_path: Path, calls: Sequence[PlannedCall], oddities: Oddities, what: object, show: Callable[[str], None]
+) -> list[CorpusCall]:
+    """`replay_corpus` on this machine, with each call's own settings. show: told how many are done, of `what`."""
+
+    def watch(progress: ReplayProgress, ended: ReplayResult | None) -> None:
+        show(f"{what}: {progress.ended} of {progress.calls} calls replayed")
+
+    return replay_corpus(calls, ReplaySettings(run_path), Workers(), oddities, watch)
+
+
 def replay_outputs(
     calls: Sequence[PlannedCall], system: str, out: Path, show: Callable[[str], None]
 ) -> list[tuple[Path, str | None]]:
@@ -144,16 +147,9 @@ def replay_outputs(
 
     Of each call its recording, and why there is none.
     """
-
-    def watch(progress: ReplayProgress, ended: ReplayResult | None) -> None:
-        show(f"{system}: {progress.ended} of {progress.calls} outputs read")
-
-    settings = ReplaySettings(part_of(out, OUTPUTS, fit_for_a_folder(system)), None, {})
-    entries = replay_corpus(calls, settings, Workers(), Oddities(), watch) if calls else []
-    return [
-        (settings.run_path / each["name"], str(each["reason"]) if each["status"] == FAILED else None)
-        for each in entries
-    ]
+    path = part_of(out, OUTPUTS, fit_for_a_folder(system))
+    entries = replay_into(path, calls, Oddities(), system, show) if calls else []
+    return [(path / each["name"], str(each["reason"]) if each["status"] == FAILED else None) for each in entries]
 
 
 def _entry(call: PlannedCall, run: Path) -> CorpusCall:
@@ -219,82 +215,3 @@ def _save(entries: list[CorpusCall], settings: ReplaySettings, oddities: Odditie
     if settings.count_bad_input:
         asked["count_bad_input"] = True
     write_corpus(settings.run_path, began, asked, oddities.found, entries)
-
-
-def replay_all(
-    *paths: str | os.PathLike[str],
-    out: str | os.PathLike[str] = "fdbcore-run",
-    swap: bool = False,
-    offset_ms: int = 0,
-    vad: str | None = None,
-    settings: TurnSettings | None = None,
-    line_open: bool = False,
-    count_bad_input: bool = False,
-    pair: tuple[str, str] | None = None,
-    meta: str | os.PathLike[str] | None = None,
-    labels: str | os.PathLike[str] | None = None,
-    marks: str | os.PathLike[str] | None = None,
-    marks_offset_ms: float | None = None,
-    marks_session: str | None = None,
-    leave_out: Sequence[tuple[float, float | None]] | None = None,
-    jobs: int | None = None,
-    engine: str | None = None,
-) -> Run:
-    """Replay and score many recorded sessions into one run, with tables and a page. Finished calls are kept.
-
-    paths: files, folders (searched), patterns ("calls/*.wav") or lists (.txt), as `fdbcore replay` takes them. pair: if
-    each call has two files, the patterns of side A's and side B's ("*-caller.wav", "*-agent.wav"). meta: a CSV table of
-    the calls, joined by path and file name; its columns a_file and b_file pair files, too, and measure_from, measure_to
-    and leave_out say what to leave out of a call. labels: a label file, or a folder of them. marks: agents' own logs,
-    as a file, a folder or a pattern; or the table's column agent_log_file names them. marks_offset_ms: what to add to
-    their times (default: estimated). marks_session: which of their entries count, by a text in them. jobs: processes;
-    by default one for each processor. engine: the address of a Ray cluster in their place. The others are those of
-    `replay`. "oddities" in corpus.json lists what did not fit. A call that fails stops no other: `calls` of the
-    result has the status and the reason of each.
-
-    InputError for files and tables that cannot be used, SettingsError if `out` is not a run, RecordingError if it
-    cannot be written. Processes are spawned, so a script that calls this needs the usual `if __name__ == "__main__"`.
-    """
-    oddities = Oddities()
-    asked = ReplaySettings(Path(out), vad, asdict(settings) if settings else {}, False, line_open, count_bad_input)
-    if vad is not None:
-        vad_of(vad)
-    named = NamedInput(
-        paths=[Path(path) for path in paths],
-        swap=swap,
-        offset_ms=offset_ms,
-        pair=pair,
-        meta=None if meta is None else Path(meta),
-        labels=None if labels is None else Path(labels),
-        marks=None if marks is None else Path(marks),
-        marks_offset_ms=marks_offset_ms,
-        marks_session=marks_session,
-        leave_out=asked_spans(leave_out),
-    )
-    calls = named_calls(named, oddities)
-    check_run_folder(asked.run_path, named.meta, calls)
-    workers = executor_of(engine, jobs)
-    replay_corpus(calls, asked, workers, oddities)
-    write_results(Run(asked.run_path), executor=workers)
-    return Run(asked.run_path)
-
-
-def check_run_folder(path: Path, meta: Path | None, calls: Sequence[PlannedCall]) -> None:
-    """Raise SettingsError if a replay into `path` would overwrite files that are not ours, or files that it reads.
-
-    It reads its table `meta`, the run whose recordings it replays, and the folder of the audio. If the folder holds a
-    file with one of the names in WRITTEN, it must be a run or hold recordings.
-    """
-    sessions = [call.session for call in calls]
-    runs = {real_path(session.recording).parent for session in sessions if session.recording is not None}
-    if real_path(path) in runs | {real_path(session.a).parent for session in sessions}:
-        raise SettingsError(f"--out {path}: expected another folder than that of the recordings to replay")
-    if meta is not None and real_path(meta) in {real_path(path / name) for name in WRITTEN}:
-        raise SettingsError(f"--meta {meta}: expected a table of yours, got one that the run in {path} writes")
-    there = [name for name in WRITTEN if os.path.exists(path / name)]
-    if there and not is_run(path):
-        raise SettingsError(
-            f"{path}: expected a new folder or that of a run, got a folder whose {there[0]} is not of a run "
-            "and would be overwritten; give another by --out"
-        )
-    keep_others_in(path)

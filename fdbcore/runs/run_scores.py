@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -22,7 +23,7 @@ from fdbcore.recording.run import is_recorded
 from fdbcore.report.comparison.words import longer_moments
 from fdbcore.report.groups.page import SCORES_PAGE, write_statements
 from fdbcore.runs.engines import executor_of
-from fdbcore.runs.replay_many import replay_all
+from fdbcore.runs.replays import replay_all
 from fdbcore.runs.requests import OnDisk, Place, check_vads, path_of
 from fdbcore.runs.single_pages import write_missing_pages
 from fdbcore.runs.watch import Watch
@@ -77,7 +78,8 @@ def score(
         check_column(run.scored, by, "--by")
     people = None
     if reference is not None and run.settings is not None:
-        people = _people(reference, run.settings, detectors, jobs, engine, folder, watch)
+        replayed = partial(replay_all, out=part_of(folder, REFERENCE), jobs=jobs, engine=engine)
+        people = _people(reference, run.settings, detectors, replayed, watch)
     gone = {call.name: str(call.unscored) for call in run.calls if call.is_unreadable}
     calls, unread = rescored(run, workers, _counting(watch, f"scored, of {len(run.scored):,} calls"), keep)
     if not calls.calls or run.settings is None:
@@ -106,17 +108,11 @@ def score(
 
 
 def _people(
-    reference: OnDisk | Place,
-    own: Settings,
-    detectors: Sequence[str],
-    jobs: int | None,
-    engine: str | None,
-    out: Path,
-    watch: Watch,
+    reference: OnDisk | Place, own: Settings, detectors: Sequence[str], replayed: Callable[..., Run], watch: Watch
 ) -> Run:
-    """The run of a reference. A folder of audio is first replayed with the settings `own` into `out`/reference."""
+    """The run of a reference. A folder of audio is first replayed with the settings `own`."""
     path = path_of(reference)
-    if isinstance(reference, Run) or is_recorded(path):
+    if is_recorded(path):
         return reference if isinstance(reference, Run) else Run(path)
     if not path.exists():
         raise SettingsError(f"--reference {path}: expected a run, or audio, got no such file")
@@ -124,7 +120,7 @@ def _people(
         check_installed(name, "--reference")
     settings = TurnSettings(**own["turns"])
     watch.step("replaying the reference")
-    run = replay_all(path, out=part_of(out, REFERENCE), vad=name, settings=settings, jobs=jobs, engine=engine)
+    run = replayed(path, vad=name, settings=settings)
     for call in run.calls:
         if call.unscored:
             watch.warn(f"reference {call.name}: {call.unscored}")

@@ -1,4 +1,4 @@
-"""Watches a run or a scoring as it goes on. A watcher of one's own derives from `RunWatch` or `Watch`."""
+"""Watches a run, a replay or a scoring. A watcher of one's own derives from `RunWatch`, `ReplayWatch` or `Watch`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from fdbcore.report.call.document import Document
     from fdbcore.runs.folder import RunFolder
     from fdbcore.runs.plan import Case
+    from fdbcore.runs.replay_jobs import ReplayResult
+    from fdbcore.runs.replay_many import ReplayProgress
+    from fdbcore.sources.calls import PlannedCall
+    from fdbcore.sources.names import Oddities
 
 GO_ON: Final = 0
 FINISH: Final = 1
@@ -34,6 +38,25 @@ class Watch:
 
     def step(self, text: str, done: float = 0, total: float | None = None) -> None:
         """Called with the current step, and how much is done of how much where that is known."""
+
+
+class ReplayWatch(Watch):
+    """Watches a replay of recorded calls."""
+
+    def begins(self, calls: Sequence[PlannedCall]) -> None:
+        """Called with all calls, also with those that cannot be replayed, before the first begins."""
+
+    def ticks(self, stated_s: float | None, tick: int) -> None:
+        """Called after each tick of a call that is replayed by itself. stated_s: its length, as its files state it."""
+
+    def progress(self, progress: ReplayProgress, ended: ReplayResult | None) -> None:
+        """Called for each call of several that has ended, and several times a second with None."""
+
+    def written(self, what: str, done: int, calls: int) -> None:
+        """Called as "facts", "tables" and "pages" are written, with the number of calls that are done, and of all."""
+
+    def oddities(self, found: Oddities) -> None:
+        """Called with what did not fit, such as rows without a file: before a single call, and after several."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from .address import parsed as parsed
 from .address import query_of as query_of
 from .address import split_query as split_query
 from .address import values as values
-from .executor import Workers as Workers
 from .json_values import MOST_DEPTH as MOST_DEPTH
 from .json_values import is_flat as is_flat
 from .json_values import json_value as json_value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from array import array
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -233,6 +233,12 @@ def check_installed(name: object, where: str) -> None:
             f"{where}: expected a voice activity detector that is installed, got {name!r}: name it "
             f"by --vad {shlex.quote(str(name))} if you trust its module"
         )
+
+
+def check_usable(detectors: Iterable[str]) -> None:
+    """SettingsError or MissingExtraError for one that cannot be used: before long work, not after it."""
+    for name in detectors:
+        make_vads(name, (SAMPLE_RATE_HZ, SAMPLE_RATE_HZ))
 
 
 def make_vads(name: str, source_rates_hz: Sequence[int], kept: Sequence[Span] | None = None) -> tuple[Vad, Vad]:

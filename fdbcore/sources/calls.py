@@ -66,20 +66,18 @@ class NamedInput:
     marks_session: str | None = None
     leave_out: Sequence[AskedSpan] | None = None
 
-    @property
-    def is_by_side(self) -> bool:
-        """Whether the file of a side is named."""
-        return self.file_a is not None or self.file_b is not None
-
 
 def named_calls(named: NamedInput, oddities: Oddities) -> list[PlannedCall]:
     """The calls that a user names, with their columns and labels.
 
     Rows, labels, logs and files that fit nothing are added to `oddities`. InputError for what cannot be used.
     """
+    is_by_side = named.file_a is not None or named.file_b is not None
+    if named.pair is not None and is_by_side:
+        raise SettingsError("give --pair, or -a FILE and -b FILE, not both")
     table = None if named.meta is None else read_table(named.meta, oddities)
     files = named_files(named.paths, oddities)
-    pairs = [] if named.is_by_side else _paired(files, named.pair, table, oddities)
+    pairs = [] if is_by_side else _paired(files, named.pair, table, oddities)
     sessions = session_inputs(
         [] if pairs else files,
         named.file_a,

@@ -21,7 +21,7 @@ from fdbcore.errors import RecordingError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META, QUANTITIES, settings_hash, write_json
 from fdbcore.recording.run import DONE, FAILED, WAITING, read_corpus
-from fdbcore.runs.replay import replay
+from fdbcore.runs.replays import replay
 from fdbcore.types import TurnSettings
 
 

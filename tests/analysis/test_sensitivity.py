@@ -20,7 +20,7 @@ from fdbcore.analysis.summaries import Summary, summarise
 from fdbcore.measures.catalogue import headlines
 from fdbcore.measures.quantities import Share
 from fdbcore.recording.files import ACTIVITY
-from fdbcore.runs.replay import replay
+from fdbcore.runs.replays import replay
 from fdbcore.runtime.executor import Executor, ThisProcess, Workers
 from fdbcore.types import TurnSettings
 

@@ -20,7 +20,7 @@ from fdbcore.recording.files import ACTIVITY, AUDIO, META
 from fdbcore.recording.labels import Label, given_labels, keep_labels
 from fdbcore.recording.run import read_corpus
 from fdbcore.report.exports.formats import export
-from fdbcore.runs.replay import replay
+from fdbcore.runs.replays import replay
 
 DIALOGUE = "A 0.3-2 3-4 7.5-8 | B 2.3-2.7 4.5-8.3"
 HEADER = "call,side,kind,start_s,end_s"

@@ -14,8 +14,10 @@ from helpers.terminal import on_terminal, plain
 
 from fdbcore.cli import corpus
 from fdbcore.cli import status as status_module
-from fdbcore.cli.replay import SHOWN_EVERY_TICKS, _shown
+from fdbcore.cli.corpus import SHOWN_EVERY_TICKS, ReplayScreen
 from fdbcore.cli.status import Status
+from fdbcore.sources.calls import PlannedCall
+from fdbcore.sources.sessions import session_inputs
 
 SHOW = "import os, sys; from fdbcore.cli.main import main; sys.argv = ['fdbcore', 'export', '--help']\n"
 SHOW += "try: main()\nfinally: print(os.environ['FDBCORE_TOKEN'][::-1], file=sys.stderr)"
@@ -115,14 +117,16 @@ def test_tables_and_pages_are_a_part_of_the_bar_and_of_the_time(monkeypatch: pyt
     assert told[-1][0] == "the page of all calls"
 
 
-def test_one_long_call_tells_how_far_it_is_and_how_long_it_takes() -> None:
+def test_one_long_call_tells_how_far_it_is_and_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, float, float | None]] = []
 
-    def kept(text: str, done: float, total: float | None) -> None:
+    def kept(self: Status, text: str, done: float, total: float | None) -> None:
         told.append((text, done, total))
 
-    on_tick = _shown("call", kept)
+    monkeypatch.setattr(Status, "step", kept)
+    screen = ReplayScreen(Status())
+    screen.begins([PlannedCall(session) for session in session_inputs(["call.wav"])])
     for tick in range(2 * SHOWN_EVERY_TICKS + 1):
-        on_tick(2160.0, tick)
+        screen.ticks(2160.0, tick)
     assert [(done, total) for _, done, total in told] == [(10.0, 2160.0), (20.0, 2160.0)]
     assert re.fullmatch(r"call: 0:20 of 36:00 \| \d+:\d\d left \| [\d,]+x real time", told[-1][0])

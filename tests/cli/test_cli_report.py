@@ -23,6 +23,7 @@ from fdbcore.recording.files import AUDIO, REPORT, SOUND
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import SUMMARY
 from fdbcore.report.call import page as call_page
+from fdbcore.runs import single_pages
 
 __all__ = ["ran"]
 
@@ -134,7 +135,7 @@ def test_a_call_to_send_is_one_file_with_all_of_its_audio(ran: Ran, tmp_path: Pa
 def test_a_call_to_send_has_as_good_audio_as_fits(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     report(ran.run, "--call", "slow", "--embed", "--quiet")
     whole = (ran.run / "slow" / "slow.html").stat().st_size
-    for module in (call_page, report_pages):
+    for module in (call_page, single_pages):
         monkeypatch.setattr(module, "MOST_BYTES", whole - 10_000)
     result = report(ran.run, "--call", "slow", "--embed")
     assert result.stdout.rstrip().endswith(f" kb/s, to stay below {(whole - 10_000) / 1e6:g} MB)")

@@ -169,6 +169,7 @@ def test_an_engine_that_cannot_be_used_is_one_line(engine: str, told: str, calls
     result = CliRunner().invoke(main, ["replay", "--engine", engine, "--out", str(run), str(calls)])
     assert result.exit_code == 2
     assert result.stderr.endswith(f"{told}\n")
+    assert result.stderr.count("--engine") == 1
     assert not run.exists()
 
 

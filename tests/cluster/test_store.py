@@ -11,7 +11,8 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 from helpers.commands import command
@@ -19,8 +20,11 @@ from helpers.patience import PATIENCE_S, wait_until
 from helpers.ray_nodes import RayNodes, ray_nodes
 from helpers.voices import voices, write
 
+import fdbcore
 from fdbcore.recording.files import META, REPORT
-from fdbcore.recording.run import LOG
+from fdbcore.recording.run import DONE, LOG
+from fdbcore.registry import ENGINES
+from fdbcore.runtime.executor import ThisProcess
 
 NEEDS_STORE = pytest.mark.skipif(
     not all(map(find_spec, ("ray", "s3fs", "moto"))), reason="needs pip install 'fdbcore[dev]'"
@@ -98,6 +102,36 @@ def test_calls_come_through_a_store_as_from_this_machine_though_the_command_dies
     expected, found = contents(tmp_path / "alone"), contents(tmp_path / "again")
     assert len(expected) >= 4 * 7
     assert [name for name in expected | found if expected.get(name) != found.get(name)] == []
+
+
+class Elsewhere(ThisProcess):
+    """An engine of a machine that does not see the run."""
+
+    jobs = 2  # type: ignore[misc]
+    given: ClassVar[list[str]] = []
+
+    def __init__(self, name: str, jobs: int | None) -> None:
+        pass
+
+    def results(self, work: Any, items: Any, died: Any, log: Path | None = None) -> Any:
+        self.given.append(work.func.__name__)
+        return super().results(work, items, died, log)
+
+
+@pytest.mark.skipif(find_spec("fsspec") is None, reason="needs pip install 'fdbcore[store]'")
+def test_what_a_run_shows_is_made_where_its_folder_is(
+    calls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of many calls, whose tables and pages an engine writes where all machines see the run."""
+    monkeypatch.setattr("fdbcore.runtime.executor.FEW_ITEMS", 0)
+    monkeypatch.setitem(sys.modules, "elsewhere", SimpleNamespace(Elsewhere=Elsewhere))
+    monkeypatch.setitem(ENGINES, "elsewhere", "elsewhere:Elsewhere")
+    run = fdbcore.replay_all(
+        calls, out=tmp_path / "run", vad="energy", engine="elsewhere", store="memory://calls/run", jobs=1
+    )
+    assert Elsewhere.given == ["_replay_into_store"]
+    assert {call.status for call in run.calls} == {DONE}
+    assert all((call.path / REPORT).is_file() for call in run.calls)
 
 
 @NEEDS_STORE

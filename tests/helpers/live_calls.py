@@ -18,7 +18,7 @@ from fdbcore.errors import PartyError, SettingsError
 from fdbcore.protocols import Endpoint, World
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import endpoint
-from fdbcore.runs.replay import replay
+from fdbcore.runs.replays import replay
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import Pcm
 

@@ -26,7 +26,7 @@ from fdbcore.measures.health.examine import HealthProbe, examine
 from fdbcore.models.tts.espeak import Voice, synthesise
 from fdbcore.recording.health import Health
 from fdbcore.report.call.screen import screen
-from fdbcore.runs.replay import replay
+from fdbcore.runs.replays import replay
 from fdbcore.session.turns import detect_turns
 from fdbcore.session.vad import SileroVad
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, Side

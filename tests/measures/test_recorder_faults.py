@@ -32,7 +32,7 @@ from fdbcore.measures.health.finding import runs
 from fdbcore.measures.health.silences import cut_short
 from fdbcore.measures.health.trend import later_and_later
 from fdbcore.measures.reading import Reading
-from fdbcore.runs.replay import replay
+from fdbcore.runs.replays import replay
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES
 
 RATE = SAMPLE_RATE_HZ

@@ -29,7 +29,7 @@ from fdbcore.recording.meta import Settings
 from fdbcore.recording.reader import Recording, folders_in
 from fdbcore.recording.spool import BUFFER_S
 from fdbcore.recording.writer import RecordingWriter
-from fdbcore.runs.replay import replay
+from fdbcore.runs.replays import replay
 from fdbcore.session.loop import run
 from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Side, TurnEvent, TurnSettings
 

@@ -28,7 +28,7 @@ from fdbcore.report.call import certificate
 from fdbcore.report.call.page import page, write_report
 from fdbcore.report.call.screen import run_screen, screen
 from fdbcore.report.glossary import LATENESS, SIDE_COUNTS
-from fdbcore.runs.replay import replay
+from fdbcore.runs.replays import replay
 
 WIRE = {"n": 300, "min_us": 3.0, "p50_us": 61.5, "p99_us": 512.5, "p99_9_us": 901.0, "max_us": 1402.5}
 DRAWING = "A 0-3 5-6 | B 3.4-3.8"

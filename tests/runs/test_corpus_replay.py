@@ -32,10 +32,10 @@ from fdbcore.measures.health.examine import HealthProbe
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import ACTIVITY, HEALTH, META, QUANTITIES, SCORES, TURNS, read_json, write_json
 from fdbcore.recording.run import DAMAGED, DONE, FAILED, WAITING, read_corpus
-from fdbcore.runs.replay import replay as replay_alone
 from fdbcore.runs.replay import replay_session
 from fdbcore.runs.replay_jobs import ReplayResult, ReplaySettings, kept_recording
 from fdbcore.runs.replay_many import ReplayProgress, replay_corpus
+from fdbcore.runs.replays import replay as replay_alone
 from fdbcore.runtime.executor import Workers
 from fdbcore.sources.calls import PlannedCall
 from fdbcore.sources.names import Oddities

@@ -20,7 +20,7 @@ from fdbcore.audio.wav import WavWriter
 from fdbcore.protocols import Vad
 from fdbcore.recording.left_out import NO_END
 from fdbcore.registry import VADS, resolve
-from fdbcore.runs.replay import replay
+from fdbcore.runs.replays import replay
 from fdbcore.session.vad import WINDOW_MS, EnergyVad, SileroVad, SpansVad
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICK_MS, TICKS_PER_S, Pcm
 

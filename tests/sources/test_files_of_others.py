@@ -21,7 +21,7 @@ from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.log_clock import find_clock
 from fdbcore.recording.labels import Label, within_session
 from fdbcore.registry import endpoint
-from fdbcore.runs.replay import replay
+from fdbcore.runs.replays import replay
 from fdbcore.runtime.numbers import number_of, whole_of
 from fdbcore.session.turns import detect_turns
 from fdbcore.sources.agent_logs import Mark, read_log

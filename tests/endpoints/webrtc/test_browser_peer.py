@@ -21,7 +21,7 @@ from fakes.parties import Caller
 from fdbcore.audio.wav import HEADER_BYTES, wav_header
 from fdbcore.endpoints.webrtc.endpoint import Joined
 from fdbcore.recording.files import AUDIO
-from fdbcore.runs.replay import replay
+from fdbcore.runs.replays import replay
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 

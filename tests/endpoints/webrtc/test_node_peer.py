@@ -19,7 +19,7 @@ from helpers.patience import PATIENCE_S
 from fdbcore.audio.wav import wav_header
 from fdbcore.endpoints.webrtc.endpoint import Joined
 from fdbcore.endpoints.webrtc.signalling import SignallingServer
-from fdbcore.runs.replay import replay
+from fdbcore.runs.replays import replay
 from fdbcore.runtime.network import await_result, event_loop
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm

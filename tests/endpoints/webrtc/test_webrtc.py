@@ -29,7 +29,7 @@ from fdbcore.recording.files import AUDIO
 from fdbcore.recording.meta import KnownMeta
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import endpoint
-from fdbcore.runs.replay import replay
+from fdbcore.runs.replays import replay
 from fdbcore.runtime.network import await_result
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Pcm

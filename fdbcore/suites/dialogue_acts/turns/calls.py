@@ -13,8 +13,8 @@ from fdbcore.analysis import Call, Run
 from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.protocols import Transcriber
 from fdbcore.recording import is_recorded, one_call, part_of
-from fdbcore.runs import ReplayProgress, ReplayResult, ReplaySettings, replay_corpus
-from fdbcore.runtime import Workers, whole_of
+from fdbcore.runs import replay_into
+from fdbcore.runtime import whole_of
 from fdbcore.sources import NamedInput, Oddities, fit_for_a_folder, named_calls, real_path, session_names
 from fdbcore.suites.dialogue_acts.models.asking import ScoringJob
 from fdbcore.suites.dialogue_acts.records import Step
@@ -119,13 +119,7 @@ def _replayed(path: Path, run_path: Path, show: Callable[[str], None]) -> Path:
     if not path.exists():
         raise InputError(f"{path}: expected a run, a recording or audio, got no such file")
     oddities = Oddities()
-    calls = named_calls(NamedInput([path]), oddities)
-    settings = ReplaySettings(run_path, None, {})
-
-    def watch(progress: ReplayProgress, ended: ReplayResult | None) -> None:
-        show(f"{path}: {progress.ended} of {progress.calls} calls replayed")
-
-    replay_corpus(calls, settings, Workers(), oddities, watch)
+    replay_into(run_path, named_calls(NamedInput([path]), oddities), oddities, path, show)
     return run_path
 
 
