@@ -107,8 +107,7 @@ def _alone(plan: PlannedReplay, screen: ReplayScreen, as_json: bool, quiet: bool
         columns = screen_columns()
         lines = screen_lines(log, columns) if log else []
         moved = detectors_screen(document["detectors"], document["measures"]) if "detectors" in document else []
-        told = [call_screen(reading, document, columns), *lines, *moved, str(reading.path / REPORT)]
-        click.echo("\n".join(told))
+        click.echo("\n".join([call_screen(reading, document, columns), *lines, *moved, str(reading.path / REPORT)]))
     return FAILED if reading.damages or refused else DONE
 
 

@@ -17,7 +17,6 @@ from fdbcore.recording.meta import Settings
 from fdbcore.types.units import Count
 
 STATEMENTS: Final = "scores.json"
-STATEMENTS_SCHEMA: Final = "fdbcore.statements/1"
 
 
 class Evidence(TypedDict):
@@ -58,7 +57,7 @@ def evidence(run: Run, settings: Settings, by: str | None, unread: Mapping[str, 
     """How the scores were made, and which calls are left out."""
     unscored = {call.name: call.unscored for call in run.calls if call.unscored is not None}
     return {
-        "schema": STATEMENTS_SCHEMA,
+        "schema": "fdbcore.statements/1",
         "run": run.path.resolve().name,
         "by": by,
         "unscored": unscored | dict(unread),

@@ -93,9 +93,9 @@ class RayCluster:
         """See `Executor`: on nodes that have what each recogniser says it needs."""
         return hosting(self._entry)
 
-    def held(self, run_path: Path, settings: LiveSettings, calls_per_node: int | None) -> CallsOnCluster:
+    def held(self, run_path: Path, settings: LiveSettings, calls: int | None) -> CallsOnCluster:
         """See `Engine`."""
-        return CallsOnCluster(self._entry, run_path, settings, calls_per_node)
+        return CallsOnCluster(self._entry, run_path, settings, calls)
 
 
 def _check_answers(address: str, name: str) -> None:

@@ -18,7 +18,7 @@ from fdbcore.session.converse import LiveSettings
 class Engine(Executor, Protocol):
     """An executor of other machines, which hold live calls, too."""
 
-    def held(self, run_path: Path, settings: LiveSettings, calls_per_node: int | None) -> HeldCalls:
+    def held(self, run_path: Path, settings: LiveSettings, calls: int | None) -> HeldCalls:
         """What holds the calls of a run, so many at a time on each node; None for as many as it holds on time."""
 
 
@@ -32,8 +32,7 @@ def executor_of(engine: str | None, jobs: int | None = None) -> Executor:
 
 def held_calls(engine: str | None, jobs: int | str) -> Callable[[Path, LiveSettings], HeldCalls] | None:
     """What holds live calls on the nodes of an engine, `jobs` at a time on each; None for this machine."""
-    calls_per_node = jobs if isinstance(jobs, int) else None
-    return None if engine is None else partial(_engine(engine).held, calls_per_node=calls_per_node)
+    return None if engine is None else partial(_engine(engine).held, calls=jobs if isinstance(jobs, int) else None)
 
 
 def _engine(address: str, jobs: int | None = None) -> Engine:

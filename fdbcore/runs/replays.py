@@ -24,7 +24,7 @@ from fdbcore.runs.replay_jobs import Replays
 from fdbcore.runs.replay_many import replay_corpus
 from fdbcore.runs.requests import Place, check_vads
 from fdbcore.runs.watch import ReplayWatch
-from fdbcore.runtime.executor import Executor, ThisProcess, Workers
+from fdbcore.runtime.executor import Executor, Workers
 from fdbcore.session.vad import check_usable
 from fdbcore.sources.agent_logs import read_log
 from fdbcore.sources.calls import NamedInput, PlannedCall, named_calls
@@ -96,8 +96,7 @@ def replayed_call(plan: PlannedReplay, watch: ReplayWatch) -> tuple[Reading, Doc
     content = page_document(reading, score(reading))
     try:
         if plan.detectors and not content["unscored"]:
-            alone = Run(reading.path, [Call(session.name, reading.path)])
-            content["detectors"] = _by_detectors(alone, plan, ThisProcess())
+            content["detectors"] = _by_detectors(Run(reading.path, [Call(session.name, reading.path)]), plan)
     finally:
         write_report(reading, content)  # what the first detector decided stays
     return reading, content
@@ -114,17 +113,17 @@ def replayed_run(plan: PlannedReplay, watch: ReplayWatch) -> tuple[Survey, Sensi
     watch.oddities(plan.oddities)
     run = Run(plan.settings.run_path)
     try:
-        moved = _by_detectors(run, plan, plan.reader) if plan.detectors and run.scored else None
+        moved = _by_detectors(run, plan) if plan.detectors and run.scored else None
     except FdbError:  # what the first detector decided stays
         write_results(run, executor=plan.reader, on_call=watch.written)
         raise
     return write_results(run, executor=plan.reader, on_call=watch.written, detectors=moved), moved
 
 
-def _by_detectors(run: Run, plan: PlannedReplay, executor: Executor) -> Sensitivity:
+def _by_detectors(run: Run, plan: PlannedReplay) -> Sensitivity:
     """What other detectors make of the scored calls of a run."""
     assert run.settings is not None
-    return sensitivity([CallGroup("", run.scored, [])], run.settings, executor, detectors=plan.detectors, alone=True)
+    return sensitivity([CallGroup("", run.scored, [])], run.settings, plan.reader, detectors=plan.detectors, alone=True)
 
 
 def _check_run_folder(path: Path, meta: Path | None, calls: Sequence[PlannedCall]) -> None:

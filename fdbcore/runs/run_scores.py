@@ -30,8 +30,6 @@ from fdbcore.runs.watch import Watch
 from fdbcore.session.vad import check_installed
 from fdbcore.types import TurnSettings
 
-REFERENCE: Final = "reference"
-"""In the folder of the scores: the run of a reference that is audio."""
 _LOOK_CALLS: Final = 10
 
 
@@ -78,7 +76,7 @@ def score(
         check_column(run.scored, by, "--by")
     people = None
     if reference is not None and run.settings is not None:
-        replayed = partial(replay_all, out=part_of(folder, REFERENCE), jobs=jobs, engine=engine)
+        replayed = partial(replay_all, out=part_of(folder, "reference"), jobs=jobs, engine=engine)
         people = _people(reference, run.settings, detectors, replayed, watch)
     gone = {call.name: str(call.unscored) for call in run.calls if call.is_unreadable}
     calls, unread = rescored(run, workers, _counting(watch, f"scored, of {len(run.scored):,} calls"), keep)
