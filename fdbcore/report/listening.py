@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,12 +37,15 @@ class ClipCounts:
 
 
 class Sounds:
-    """Finds the audio and the pages of calls and moments, as far as the page may show them."""
+    """Finds the audio and the pages of calls and moments, as far as the page may show them.
 
-    def __init__(self, folder: Path, shown: PageParts, heard: ClipCounts) -> None:
+    folder: of the page. clips: the folder of its clips, in that.
+    """
+
+    def __init__(self, folder: Path, shown: PageParts, heard: ClipCounts, clips: Sequence[str] = (CLIPS,)) -> None:
         self.words = shown.words
         self.heard = heard
-        self._folder = folder
+        self._folder, self._clips = folder, clips
         self._shown = shown
         self._known: dict[str, CallAudio] = {}
 
@@ -90,9 +94,9 @@ class Sounds:
     def _address(self, found: CallMoment, cut: bytes) -> str:
         if self._shown.embed:
             return f"data:{CLIP_TYPE};base64,{base64.b64encode(cut).decode('ascii')}"
-        path = part_of(self._folder, CLIPS, f"{found.call.name}-{found.moment.start_tick}.webm")
+        path = part_of(self._folder, *self._clips, f"{found.call.name}-{found.moment.start_tick}.webm")
         write_bytes(path, cut)
-        return quote(f"{CLIPS}/{path.name}")
+        return quote("/".join([*self._clips, path.name]))
 
     def place(self, path: Path) -> str:
         """The way to a folder from where the command runs, or only its name if the page shows no audio."""
@@ -101,7 +105,7 @@ class Sounds:
     def page_of(self, call: Call) -> str | None:
         """The address of the page of a call; None if there is none, or if this page is sent without it."""
         has_page = not self._shown.embed and (call.path / REPORT).is_file()
-        return quote(f"{call.path.relative_to(self._folder).as_posix()}/{REPORT}") if has_page else None
+        return quote(Path(os.path.relpath(call.path / REPORT, self._folder)).as_posix()) if has_page else None
 
     def page_at(self, call: Call, start_s: float) -> str | None:
         """The address of a second in the page of its call."""
@@ -120,6 +124,7 @@ def card(found: CallMoment, sounds: Sounds) -> dict[str, Any]:
         "played": sounds.of_moment(found),
         "strip": _strip(found),
         "said": [(side, said) for side, said in found.said.items() if said] if sounds.words else [],
+        "beside": "",
     }
 
 
@@ -128,7 +133,7 @@ def named_card(call: Call, named: GateMoment, sounds: Sounds) -> dict[str, Any]:
     length_s, address = 0.0, None
     with suppress(FdbError):  # the page of a comparison may outlive a recording
         reading = call.recording
-        for moment in reading.moments:
+        for moment in reading.moments_of_any_length:
             if (ticks_to_s(moment.start_tick), moment.text) == (named["start_s"], named["text"]):
                 return card(around(call, reading, moment), sounds)
         length_s, address = ticks_to_s(reading.n_ticks), sounds.of_call(call)
@@ -140,6 +145,7 @@ def named_card(call: Call, named: GateMoment, sounds: Sounds) -> dict[str, Any]:
         "played": address and (address, named["start_s"], length_s),
         "strip": "",
         "said": [],
+        "beside": "",
     }
 
 
