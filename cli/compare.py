@@ -23,7 +23,7 @@ from fdbcore.recording.others import keep_others
 from fdbcore.report.comparison import comment, junit
 from fdbcore.report.comparison.page import replace_line, write_comparison
 from fdbcore.report.comparison.screen import comparison_screen
-from fdbcore.report.comparison.words import longer_moments, moments_of
+from fdbcore.report.comparison.words import listed_moments
 from fdbcore.report.evidence import of_making
 from fdbcore.report.groups.trend import screen, write_trend
 from fdbcore.report.html.templates import COMPARE, INDEX
@@ -92,13 +92,28 @@ def trend(asked: ReportOptions) -> int:
     runs = [read_run(path) for path in asked.runs]
     found = over_runs(runs, cluster=asked.cluster, different_settings=asked.different_settings)
     (latest,) = [run for run in runs if str(run.path) == found["runs"][-1]["path"]]
-    write_missing_pages(latest, longer_moments([found["latest"]]), Teller("fdbcore report", Status(asked.quiet)))
-    page = write_trend(found, of_making(click.get_current_context().meta[TYPED], {str(run.path): run for run in runs}))
+    write_missing_pages(latest, listed_moments([found["latest"]]), Teller("fdbcore report", Status(asked.quiet)))
+    made = of_making(click.get_current_context().meta[TYPED], {str(run.path): run for run in runs})
+    page = write_trend(found, latest, made)
     if asked.as_json:
         click.echo(json.dumps(found, ensure_ascii=False))
     elif not asked.quiet:
         click.echo(f"{screen(found, options.screen_columns())}\n{page}")
     return options.tell_damaged("fdbcore report", [call for run in runs for call in run.calls])
+
+
+def start(folder: Path, quiet: bool) -> int:
+    """Write the page of all runs of a folder, print what changed last, and return the exit code."""
+    from fdbcore.recording.run import runs_in
+    from fdbcore.report.groups.trend import listed_runs, write_start
+
+    found, unread = listed_runs(runs_in(folder))
+    for name, why in unread.items():
+        click.echo(f"fdbcore report: {name} is not listed: {why}", err=True)
+    if found:
+        page, told = write_start(folder, found, unread)
+        click.echo("" if quiet else "\n".join(filter(None, [told, str(page)])), nl=not quiet)
+    return options.FAILED if unread else DONE
 
 
 def _other_run(path: Path, run: Run) -> Run:
@@ -118,7 +133,8 @@ def _write_pages(document: RunComparison, run: Run, asked: ReportOptions, shown:
         with Status(asked.quiet or asked.as_json) as status:
             write_results(run, shown, on_call=on_written(status))
         return [run.path / INDEX, run.path / COMPARE]
-    write_missing_pages(run, moments_of(document), Teller("fdbcore report", Status(asked.quiet)), shown)
+    told = Teller("fdbcore report", Status(asked.quiet))
+    write_missing_pages(run, listed_moments(document["comparisons"]), told, shown)
     given = kept(run)
     if given.comparison is not None:
         replace_line(run.path, given.comparison)

@@ -14,6 +14,7 @@ import click
 
 from fdbcore.analysis.comparison import differing
 from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.order import positions
 from fdbcore.analysis.score import read_scores
 from fdbcore.analysis.sensitivity import Sensitivity
 from fdbcore.analysis.summaries import Measures
@@ -192,19 +193,30 @@ def print_run(run: Survey, below: Sequence[str] = ()) -> None:
 
 
 def say_next(path: Path) -> None:
-    """Print how to compare a run with the newest complete one beside it that has calls of its names, if any."""
+    """Print how to compare a run with an earlier one, which it names if one beside it may well be meant."""
+    baseline = ""
     for other in runs_beside(path)[:_MOST_BESIDE]:
+        baseline = baseline or "OLD"
         with suppress(FdbError, *NOT_OF_FORM):  # the work is done: nothing that lies beside it ends the command
-            earlier = Run(other)
-            if any(call.status == WAITING or call.is_unreadable for call in earlier.calls):
-                continue
-            made = Run(path)
-            if {call.name for call in made.calls}.isdisjoint(call.name for call in earlier.calls):
-                continue
-            differing(made, earlier, allowed=False)
-            run, baseline = (shlex.quote(str(each)) for each in (path, other))
-            click.echo(f"Next, to hear what changed: fdbcore report {run} --baseline {baseline}")
-            return
+            if _is_baseline(other, path):
+                baseline = shlex.quote(str(other))
+                break
+    if baseline:
+        click.echo(f"Next, to hear what changed: fdbcore report {shlex.quote(str(path))} --baseline {baseline}")
+
+
+def _is_baseline(other: Path, path: Path) -> bool:
+    """True if a run is whole and made before the one in `path`, has half of its calls, and the same settings."""
+    earlier, made = Run(other), Run(path)
+    if any(call.status == WAITING or call.is_unreadable for call in earlier.calls):
+        return False
+    names, before = ({call.name for call in run.calls} for run in (made, earlier))
+    if 2 * len(names & before) < len(names):
+        return False
+    differing(made, earlier, allowed=False)
+    # A replay that only adds something to a run keeps its recordings, so they say how old it is, not its files.
+    ages = positions([other.name, path.name]) or [run.created for run in (earlier, made)]
+    return ages[0] < ages[1]
 
 
 def print_json(run: Survey, summary: ReplaySummary, moved: Sensitivity | None) -> None:

@@ -45,7 +45,8 @@ class KindOfMoment:
     """Moments of one kind, registered once; that they show a measure stands at the measure.
 
     title, meaning: of all of them. text: what one is called, with its length in seconds in braces. limit_ticks: how
-    long each may last before it is worth hearing; None: as long as `lapse_ms`.
+    long each may last before it is worth hearing; None: as long as `lapse_ms`. worse: what several did that are longer
+    than before.
     """
 
     id: MomentKind
@@ -53,6 +54,7 @@ class KindOfMoment:
     meaning: str
     text: str
     limit_ticks: int | None
+    worse: str
 
 
 @dataclass(frozen=True, slots=True)

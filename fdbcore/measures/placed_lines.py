@@ -134,4 +134,4 @@ def _moves_figures(line: Mapping[str, Any]) -> bool:
     if (known := line["like"]) is None:
         return line["status"] == "unlike"
     shifts_ms, points = line["answers_ms"] or 0.0, known["premature_points"] or 0.0
-    return abs(shifts_ms) > TICK_MS or round(points) != 0 or known["unit_f1"] < GOOD_F1
+    return abs(float(shifts_ms)) > TICK_MS or round(points) != 0 or known["unit_f1"] < GOOD_F1

@@ -34,7 +34,7 @@ class ClipCounts:
 
 
 class Sounds:
-    """Finds the audio and the pages of calls and moments, as far as the page may show them."""
+    """Finds the audio and the pages of calls and moments, as far as the page may show them. folder: of the page."""
 
     def __init__(self, folder: Path, shown: PageParts, heard: ClipCounts) -> None:
         self.words = shown.words
@@ -72,7 +72,7 @@ class Sounds:
         start, end = clip_ticks(found.moment, found.n_ticks)
         if not self._shown.embed:
             address = self._audio(found.call).address
-            return address and (address, ticks_to_s(start), ticks_to_s(end))
+            return None if address is None else (address, ticks_to_s(start), ticks_to_s(end))
         try:
             cut = base64.b64encode(clip(found.call.recording, start, end)).decode("ascii")
         except FdbError as error:
@@ -88,7 +88,7 @@ class Sounds:
     def page_of(self, call: Call) -> str | None:
         """The address of the page of a call; None if there is none, or if this page is sent without it."""
         has_page = not self._shown.embed and (call.path / REPORT).is_file()
-        return quote(f"{call.path.relative_to(self._folder).as_posix()}/{REPORT}") if has_page else None
+        return quote(Path(os.path.relpath(call.path / REPORT, self._folder)).as_posix()) if has_page else None
 
     def page_at(self, call: Call, start_s: float) -> str | None:
         """The address of a second in the page of its call."""
@@ -108,6 +108,7 @@ def card(found: CallMoment, sounds: Sounds) -> dict[str, Any]:
         "silent": sounds.silent(found.call),
         "strip": _strip(found),
         "said": [(side, said) for side, said in found.said.items() if said] if sounds.words else [],
+        "beside": "",
     }
 
 
@@ -116,7 +117,7 @@ def named_card(call: Call, named: GateMoment, sounds: Sounds) -> dict[str, Any]:
     length_s, address = 0.0, None
     with suppress(FdbError):  # the page of a comparison may outlive a recording
         reading = call.recording
-        for moment in reading.moments:
+        for moment in reading.moments_of_any_length:
             if (ticks_to_s(moment.start_tick), moment.text) == (named["start_s"], named["text"]):
                 return card(around(call, reading, moment), sounds)
         length_s, address = ticks_to_s(reading.n_ticks), sounds.of_call(call)
@@ -129,6 +130,7 @@ def named_card(call: Call, named: GateMoment, sounds: Sounds) -> dict[str, Any]:
         "silent": sounds.silent(call),
         "strip": "",
         "said": [],
+        "beside": "",
     }
 
 

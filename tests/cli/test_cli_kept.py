@@ -160,14 +160,15 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Path:
             write(folder / week / f"call{number}.wav", voices(drawing, 1.0))
     assert "Next" not in replay(folder / "last", out=folder / "run-last").stdout
     other = replay(folder / "last", "--set", "min_silence_ms=400", out=folder / "run-other")
-    assert "Next" not in other.stdout  # runs with other settings cannot be compared
-    write(folder / "elsewhere.wav", voices("A 0.5-2 | B 2.3-4", 1.0))
-    unrelated = replay(folder / "elsewhere.wav", out=folder / "run-elsewhere")
-    assert "Next" not in unrelated.stdout  # they have no call in common
+    assert "--baseline OLD\n" in other.stdout  # runs with other settings cannot be compared
+    elsewhere = [write(folder / f"elsewhere{n}.wav", voices("A 0.5-2 | B 2.3-4", 1.0)) for n in range(2)]
+    unrelated = replay(*elsewhere, out=folder / "run-elsewhere")
+    assert "--baseline OLD\n" in unrelated.stdout  # they have no call in common
     second = replay(folder / "this", out=folder / "run-this")
     (told,) = [line for line in second.stdout.splitlines() if line.startswith("Next")]
     arguments = told.partition(": ")[2].split()
     assert arguments == ["fdbcore", "report", str(folder / "run-this"), "--baseline", str(folder / "run-last")]
+    assert "--baseline OLD\n" in replay(folder / "last", out=folder / "run-last").stdout  # it is the older one
     done(*arguments[1:], "--quiet")
     return folder / "run-this"
 
