@@ -46,9 +46,8 @@ class LazyCommands(click.Group):
         try:
             name, command, words = super().resolve_command(ctx, args)
         except click.UsageError as error:
-            if near := get_close_matches(args[0], self._names, 1):
-                error.message += f" Did you mean '{near[0]}'?"
-            raise
+            near = get_close_matches(args[0], self._names, 1)
+            raise click.UsageError(f"{error.message} Did you mean '{near[0]}'?", ctx) if near else error from None
         known = {flag for param in command.params for flag in param.opts} if command else set[str]()
         for place, (flag, sign, value) in enumerate(word.partition("=") for word in words):
             if RENAMED.get(flag) in known:

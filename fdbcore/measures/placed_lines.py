@@ -133,5 +133,5 @@ def _moves_figures(line: Mapping[str, Any]) -> bool:
     """True if a reader of this call's figures should know of the channel: latencies are shown to a tick."""
     if (known := line["like"]) is None:
         return line["status"] == "unlike"
-    shifts_ms, points = line["answers_ms"] or 0.0, known["premature_points"] or 0.0
-    return abs(float(shifts_ms)) > TICK_MS or round(points) != 0 or known["unit_f1"] < GOOD_F1
+    shift_ms, points = line["answers_ms"] or 0.0, known["premature_points"] or 0.0
+    return bool(abs(shift_ms) > TICK_MS or round(points) or known["unit_f1"] < GOOD_F1)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.io import wavfile
 
-import fdbcore.runs.replay
+import fdbcore
 from fdbcore.clock import MonotonicClock, VirtualClock
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.opportunities import opportunities_in
@@ -106,7 +106,7 @@ def test_a_replay_gives_the_same_events_and_measures(tmp_path: Path) -> None:
     live_settings = LiveSettings(vad="energy", realtime=False)
     converse(opener, Caller(b.tolist()), tmp_path / "live" / "call", live_settings, {}, Event())
     live = Reading(tmp_path / "live" / "call")
-    replayed = fdbcore.runs.replay.replay(live.path, out=tmp_path / "again")
+    replayed = fdbcore.replay(live.path, out=tmp_path / "again")
     assert replayed.meta["held"]["same"] is True, replayed.meta["held"]["differences"]
     assert replayed.turn_events == live.turn_events
     assert muted(replayed) == muted(live) != []

@@ -247,7 +247,7 @@ def verdicts_screen(content: Mapping[str, Any], width: int) -> str:
     tables = comparison_tables(
         content,
         width,
-        lambda each: TITLES.get(each["metric"], each["metric"]),
+        lambda each: TITLES.get(metric := str(each["metric"]), metric),
         dict(zip(FIGURES, FIGURES, strict=True)),
         counts={"yes": lambda each: " ".join(map(str, each["yes"]))},
     )
