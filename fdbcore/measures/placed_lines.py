@@ -132,6 +132,6 @@ def line_sentences(lines: Mapping[str, Any] | None) -> list[tuple[str, str]]:
 def _moves_figures(line: Mapping[str, Any]) -> bool:
     """True if a reader of this call's figures should know of the channel: latencies are shown to a tick."""
     if (known := line["like"]) is None:
-        return line["status"] == "unlike"
+        return bool(line["status"] == "unlike")
     shift_ms, points = line["answers_ms"] or 0.0, known["premature_points"] or 0.0
     return bool(abs(shift_ms) > TICK_MS or round(points) or known["unit_f1"] < GOOD_F1)
