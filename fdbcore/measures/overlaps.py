@@ -38,7 +38,7 @@ _B_STOPS: Final = (
     Spot(
         "run tile", 50, YIELD_RATE,
         "B stopped for [{count:,}] of [{n:,}](all) barge-ins of more than {short_ms}, within 2 s~. By chance: {chance}",
-        "A never did for more than {short_ms}", "{mean}", gated=True,
+        "A never talked over B for more than {short_ms}", "{mean}", gated=True,
     ),
 )  # fmt: skip
 _STOP_LIMITS: Final = (

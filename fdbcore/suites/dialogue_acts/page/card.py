@@ -131,7 +131,7 @@ def _evidence(document: ActsDocument) -> dict[str, str]:
         "references": "the first alone" if settings.first_reference else "the nearest of each record's",
         "level of intervals": f"{100 * settings.level:g} %",
         "resamples": f"{settings.resamples:,}",
-        "power of the minimum detectable effect": f"{100 * settings.power:g} %",
+        "power": f"{100 * settings.power:g} %",
     }
     if document.judging is not None:
         found["judge of the content"] = document.judging["judge"]
