@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from aiortc.mediastreams import AudioStreamTrack
+from helpers.patience import PATIENCE_S
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,7 +87,7 @@ async def caller(*kinds: str) -> AsyncIterator[RTCPeerConnection]:
 
 
 async def connected(connection: RTCPeerConnection) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while connection.connectionState != "connected":
             assert connection.connectionState != "failed"
             await asyncio.sleep(0.01)
