@@ -45,8 +45,9 @@ os.environ.pop("COLUMNS", None)
 # for each other in a loop. numpy counts them as it is loaded, so this holds for processes that begin from here on.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-MUCH_TAKEN = 0.1
-"""Share of the time: from here on, no test of real time can tell what has failed."""
+MUCH_TAKEN = 0.05
+"""Share of the time: from here on, no test of real time can tell what has failed. With 20 busy processes on two
+processors it was 0.06 to 0.08, and a quarter of the tests with servers of others failed."""
 
 PAGES = "test_docs.py"
 
@@ -71,7 +72,7 @@ class Watch(threading.Thread):
         before, began_s = Processors.now(), time.monotonic()
         while not self._ended.wait(0.01):
             pass
-        found, lasted_s = Processors.now().since(before), time.monotonic() - began_s
+        found, lasted_s = Processors.now().since(before), max(1.0, time.monotonic() - began_s)  # less is noise
         self.taken_share = max(found["steal_share"] or 0.0, (found["waited_ms"] or 0.0) / 1000 / lasted_s)
         self.told = cause_of_missed_ticks(found)
 
@@ -134,7 +135,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def _explained(item: pytest.Item) -> Generator[None, Any, Any]:
-    if item.get_closest_marker("live") is None:
+    if not any(item.get_closest_marker(mark) for mark in ("live", "outside")):
         return (yield)
     from fdbcore.runtime.machine import NOTED_STEAL
 

@@ -34,7 +34,7 @@ import pytest
 from fdbcore.runtime.machine import Processors
 
 @pytest.mark.live
-@pytest.mark.parametrize(("stolen", "waited_ms"), [(0.0, 0.0), (0.05, 0.0), (0.0, 1e9)])
+@pytest.mark.parametrize(("stolen", "waited_ms"), [(0.0, 0.0), (0.03, 0.0), (0.0, 1e9)])
 def test_late(stolen, waited_ms, monkeypatch):
     monkeypatch.setattr(Processors, "since", lambda *_: {"steal_share": stolen, "waited_ms": waited_ms})
     raise AssertionError("late")

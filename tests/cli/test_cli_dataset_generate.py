@@ -18,7 +18,7 @@ from fakes.fake_gemini import FakeGemini
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_GEMINI, NEEDS_OPENAI, Asked, Fails, FakeModelServer, Refuses
 from fakes.writers import good
-from helpers.commands import command
+from helpers.commands import command, started
 from helpers.patience import PATIENCE_S, wait_until
 
 pytestmark = [NEEDS_OPENAI, NEEDS_GEMINI]
@@ -38,17 +38,6 @@ def words(server: FakeModelServer, out: Path, *more: object, model: str = "opena
 
 def generate(*arguments: str) -> Result:
     return command(*list(arguments))
-
-
-def started(arguments: list[str]) -> subprocess.Popen[str]:
-    """The command as a terminal would start it."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "fdbcore.cli", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
 
 
 def wait_for_line(process: subprocess.Popen[str], text: str) -> None:
@@ -107,7 +96,7 @@ def test_killed_it_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
 
     with FakeOpenAI(answer) as server:
         command = words(server, tmp_path / "killed" / "set", "-n", 10, "--jobs", 2)
-        process = started(command)
+        process = started(*command)
         wait_until(lambda: len(server.asked) == 7)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
@@ -132,7 +121,7 @@ def test_ctrl_c_keeps_also_what_is_on_its_way(tmp_path: Path) -> None:
 
     with FakeOpenAI(answer) as server:
         command = words(server, tmp_path / "set", "-n", 10, "--jobs", 2)
-        process = started(command)
+        process = started(*command)
         wait_until(lambda: len(server.asked) == 4)
         wait_for_line(process, "2 of 10")  # the first two are counted
         time.sleep(0.2)  # now it waits for the third
@@ -157,7 +146,7 @@ def test_ctrl_c_twice_leaves_at_once(tmp_path: Path) -> None:
         return good(asked)
 
     with FakeOpenAI(answer) as server:
-        process = started(words(server, tmp_path / "set", "-n", 10, "--jobs", 2))
+        process = started(*words(server, tmp_path / "set", "-n", 10, "--jobs", 2))
         wait_until(lambda: len(server.asked) == 2)
         os.killpg(process.pid, signal.SIGINT)
         wait_for_line(process, "finishing")

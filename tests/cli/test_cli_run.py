@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from click.testing import Result
 from fakes.run_parties import install
-from helpers.commands import command, done
+from helpers.commands import command, done, started
 from helpers.patience import PATIENCE_S, wait_until
 from scipy.io import wavfile
 
@@ -54,16 +54,8 @@ def run(*arguments: object, out: Path, code: int | None = None) -> Result:
     return command("run", "--out", out, *arguments, code=code)
 
 
-def started(plugin: Path, *arguments: object) -> subprocess.Popen[str]:
-    """The command in a session of its own, as a terminal would have it."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "fdbcore.cli", "run", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(plugin), str(TESTS)])},
-    )
+def running(plugin: Path, *arguments: object) -> subprocess.Popen[str]:
+    return started("run", *arguments, env=os.environ | {"PYTHONPATH": os.pathsep.join([str(plugin), str(TESTS)])})
 
 
 def opened(log: Path) -> int:
@@ -388,13 +380,13 @@ def test_no_key_is_left_anywhere(run_path: Path, tmp_path: Path) -> None:
 def test_a_run_that_is_killed_goes_on_and_repeats_only_what_was_live(run_path: Path, plugin: Path) -> None:
     log = plugin.parent / "log"
     command = (*QUICK, "--system", f"x=fake:?log={log}", "--trials", 2, "--out", run_path)
-    process = started(plugin, *command)
+    process = running(plugin, *command)
     wait_until(lambda: opened(log) == 2)
     process.kill()
     process.communicate()
     first = json.loads((run_path / RUN).read_text())["cases"][0]["name"]
     created = Recording(run_path / first).meta["created"]
-    again = started(plugin, *command)
+    again = running(plugin, *command)
     stdout, stderr = again.communicate(timeout=PATIENCE_S)
     assert again.returncode == 0, stderr
     assert "2 of 2 cases ended: 2 done" in stdout
@@ -406,12 +398,12 @@ def test_a_call_has_no_outcome_before_the_rule_for_examiners_has_spoken(run_path
     """The rule itself kills the whole run the first time, so the call is held again, and is invalid at its end."""
     system = f"x=fake:?speak=60-90&rule=the examiner went deaf&kill={plugin.parent / 'killed'}"
     command = (*FAST, "--a", A, "--system", system, "--out", run_path)
-    killed = started(plugin, *command)
+    killed = running(plugin, *command)
     killed.communicate(timeout=PATIENCE_S)
     assert killed.returncode == -signal.SIGKILL
     left = json.loads((run_path / "x" / META).read_text())
     assert (left["status"], "outcome" in left) == ("complete", False)
-    again = started(plugin, *command)
+    again = running(plugin, *command)
     stdout, stderr = again.communicate(timeout=PATIENCE_S)
     assert "x: 1 of 1 cases ended: 0 done, 0 failed, 1 invalid; 1 run more than once" in stdout, stderr
     assert Recording(run_path / "x").meta["outcome"]["reason"] == "the examiner went deaf"
@@ -439,7 +431,7 @@ def test_ctrl_c_before_the_results_says_how_to_get_them(
 
 def test_ctrl_c_once_finishes_the_live_call_and_no_more(run_path: Path, plugin: Path) -> None:
     command = (*QUICK, "--system", "x=fake:", "--trials", 3, "--out", run_path)
-    process = started(plugin, *command)
+    process = running(plugin, *command)
     wait_until(lambda: any(run_path.glob(f"*/{AUDIO}")))
     os.killpg(process.pid, signal.SIGINT)
     stdout, stderr = process.communicate(timeout=PATIENCE_S)
@@ -456,7 +448,7 @@ def test_ctrl_c_once_finishes_the_live_call_and_no_more(run_path: Path, plugin: 
 
 def test_what_ends_a_process_in_good_order_ends_the_live_calls_at_once(run_path: Path, plugin: Path) -> None:
     command = ("--vad", "energy", "--a", "fake:?finish=90000", "--system", "x=fake:", "--out", run_path)
-    process = started(plugin, *command)
+    process = running(plugin, *command)
     wait_until(lambda: recorded_s(run_path / "x") >= 1)
     process.terminate()
     _, stderr = process.communicate(timeout=PATIENCE_S)
@@ -470,7 +462,7 @@ def test_what_ends_a_process_in_good_order_ends_the_live_calls_at_once(run_path:
 
 def test_ctrl_c_twice_ends_the_live_calls_and_keeps_what_they_recorded(run_path: Path, plugin: Path) -> None:
     command = ("--vad", "energy", "--a", "fake:?finish=90000", "--system", "x=fake:", "--out", run_path)
-    process = started(plugin, *command)
+    process = running(plugin, *command)
     wait_until(lambda: recorded_s(run_path / "x") >= 1)
     os.killpg(process.pid, signal.SIGINT)
     assert process.stderr is not None

@@ -16,6 +16,7 @@ from threading import Event
 
 import pytest
 from fakes.parties import Caller, Speaker
+from helpers.commands import is_running
 from helpers.conformance import Heard, Recovery, assert_leaves_nothing, hold, numbered, silence, tone
 from helpers.exec_scripts import script
 from helpers.patience import PATIENCE_S, wait_until
@@ -292,14 +293,6 @@ while True:
         us.kill()
     child = int(pid.read_text())
     wait_until(lambda: not is_running(child))
-
-
-def is_running(pid: int) -> bool:
-    """Whether there is such a process, and it has not ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_it_is_told_its_side_and_its_words_are_split_as_by_a_shell() -> None:

@@ -69,7 +69,7 @@ class Talk:
         answers: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]] = lambda message: (),
     ) -> Talk:
         async with (
-            asyncio.timeout(10),
+            asyncio.timeout(PATIENCE_S),
             aiohttp.ClientSession() as session,
             session.ws_connect(server.url("ws") + PATH, headers=self._headers) as ws,
         ):

@@ -15,6 +15,7 @@ import pytest
 from fakes.far_end import Reply, Use
 from fakes.realtime.plan import tones
 from fakes.ultravox_server import Quirks, UltravoxServer
+from helpers.patience import PATIENCE_S
 
 from fdbcore.types import Pcm
 
@@ -84,7 +85,7 @@ async def hold(
         with suppress(ConnectionError):  # the server may close before it has heard all
             await (ws.send_bytes(message) if isinstance(message, bytes) else ws.send_json(message))
 
-    async with asyncio.timeout(10), aiohttp.ClientSession(headers={"X-API-Key": UltravoxServer.KEY}) as session:
+    async with asyncio.timeout(PATIENCE_S), aiohttp.ClientSession(headers={"X-API-Key": UltravoxServer.KEY}) as session:
         async with session.post(server.url("http") + "/api/calls", json=asked or BODY) as response:
             assert response.status == 201
             join_url = (await response.json())["joinUrl"]

@@ -12,6 +12,7 @@ from typing import Any, get_args
 import numpy as np
 from fakes.realtime.checks import check, client_events
 from fakes.realtime_server import RATE_HZ, Pace, RealtimeServer, Wave, tones
+from helpers.patience import PATIENCE_S
 from openai import AsyncOpenAI
 from openai.types.realtime import RealtimeServerEvent, RealtimeSessionCreateResponse
 from pydantic import BaseModel, create_model
@@ -59,7 +60,7 @@ class Connection:
 
     async def until(self, *kinds: str) -> dict[str, Any]:
         """The next event of one of these kinds that was not asked for yet."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 while self._read < len(self.events):
                     event = self.events[self._read]
@@ -71,7 +72,7 @@ class Connection:
                 await self._news.wait()
 
     async def ended(self) -> ConnectionClosed:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while self.end is None:
                 self._news.clear()
                 await self._news.wait()

@@ -9,8 +9,6 @@ import multiprocessing
 import os
 import re
 import signal
-import subprocess
-import sys
 import tracemalloc
 from pathlib import Path
 from statistics import median
@@ -18,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.commands import done
+from helpers.commands import done, started
 from helpers.corpus import BUILT, Ran, build, ran, replay
 from helpers.patience import PATIENCE_S, wait_until
 from helpers.voices import voices, write
@@ -220,13 +218,6 @@ def test_a_corpus_that_was_moved_is_kept_and_linked_at_its_new_place(tmp_path: P
     assert 'data-src="../moved/mute.wav"' in (run / "index.html").read_text()
 
 
-def started(*arguments: object) -> subprocess.Popen[str]:
-    """The command in a session of its own, as a terminal would have it."""
-    command = [sys.executable, "-m", "fdbcore.cli", "replay", "--vad", "energy", *map(str, arguments)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
-
-
 def linked(folder: Path, count: int) -> Path:
     """A folder with so many calls of a minute, which are one."""
     folder.mkdir()
@@ -343,7 +334,7 @@ def test_what_a_replay_that_died_has_left_is_replaced_and_nothing_else(tmp_path:
 
 def test_a_kill_loses_only_what_was_being_replayed(tmp_path: Path) -> None:
     calls, run = linked(tmp_path / "calls", 20), tmp_path / "run"
-    process = started("--jobs", "1", "--out", run, calls)
+    process = started("replay", "--vad", "energy", "--jobs", "1", "--out", run, calls)
     wait_for_calls(run, 4)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=PATIENCE_S)
@@ -363,7 +354,7 @@ def test_a_kill_loses_only_what_was_being_replayed(tmp_path: Path) -> None:
 
 def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path: Path) -> None:
     calls, run = linked(tmp_path / "calls", 300), tmp_path / "run"  # more than end while a busy machine looks away
-    process = started("--out", run, calls)
+    process = started("replay", "--vad", "energy", "--out", run, calls)
     wait_for_calls(run, 3)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the group
     stdout, stderr = process.communicate(timeout=PATIENCE_S)

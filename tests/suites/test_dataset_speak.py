@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from click.testing import Result
 from fakes.talker import samples
-from helpers.commands import command, done
+from helpers.commands import command, done, is_running
 from helpers.patience import PATIENCE_S, wait_until
 from helpers.talker import TALKER, TEXTS, clip, record
 from scipy.io import wavfile
@@ -159,13 +159,6 @@ def test_what_a_speaker_started_ends_with_the_command(folder: Path, tmp_path: Pa
         _, told = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, b"run the same command again to continue" in told) == (130, True)
     assert not is_running(mark.read_text().strip())
-
-
-def is_running(number: str) -> bool:
-    try:
-        return Path(f"/proc/{number}/stat").read_text().split()[2] != "Z"
-    except OSError:
-        return False
 
 
 def test_one_text_that_cannot_be_said_stops_no_other(folder: Path) -> None:

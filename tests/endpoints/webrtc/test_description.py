@@ -15,6 +15,7 @@ from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from aiortc.mediastreams import AudioStreamTrack
 from aiortc.rtp import HeaderExtensionsMap
 from aiortc.rtp import RtpPacket as OtherPacket
+from helpers.patience import PATIENCE_S
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,7 +90,7 @@ async def caller(*kinds: str) -> AsyncIterator[RTCPeerConnection]:
 
 
 async def connected(connection: RTCPeerConnection) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while connection.connectionState != "connected":
             assert connection.connectionState != "failed"
             await asyncio.sleep(0.01)
