@@ -18,6 +18,7 @@ from fdbcore.recording.files import REPORT
 from fdbcore.report.call.audio import CLIP_TYPE, CallAudio, call_audio, clip
 from fdbcore.report.format import clock_text
 from fdbcore.report.html.values import PageParts
+from fdbcore.sources.recorded import changed_source
 from fdbcore.types import SIDES, ticks_to_s
 
 Played: TypeAlias = tuple[str, float, float]
@@ -45,7 +46,9 @@ class Sounds:
 
     def _audio(self, call: Call) -> CallAudio:
         if call.name not in self._known:
-            self._known[call.name] = known = call_audio(call.recording, self._folder)
+            alone = self._shown.embed  # its clips are cut from the source
+            known = CallAudio(changed_source(call.recording)) if alone else call_audio(call.recording, self._folder)
+            self._known[call.name] = known
             if known.silent is not None:
                 self.heard.silent[call.name] = known.silent
         return self._known[call.name]

@@ -63,14 +63,19 @@ class CallAudio(NamedTuple):
 
 
 def call_audio(recording: Recording, folder: Path) -> CallAudio:
-    """The audio of a call for a page in `folder`. If browsers cannot play its source, a copy is made once."""
-    if (silent := changed_source(recording)) is not None:
-        return CallAudio(silent)
-    try:
-        if not is_audible(recording):
-            write_bytes(recording.path / SOUND, webm(recording, CLIP_BIT_RATE))
-    except (AudioError, RecordingError) as error:
-        return CallAudio(str(error))
+    """The audio of a call for a page in `folder`. If browsers cannot play its source, a copy is made once.
+
+    The copy is of what was measured, whatever becomes of the source.
+    """
+    needs_copy = _needs_copy(recording)
+    if not (needs_copy and is_audible(recording)):
+        if (silent := changed_source(recording)) is not None:
+            return CallAudio(silent)
+        try:
+            if needs_copy:
+                write_bytes(recording.path / SOUND, webm(recording, CLIP_BIT_RATE))
+        except (AudioError, RecordingError) as error:
+            return CallAudio(str(error))
     return CallAudio(address=audio_url(recording, folder))
 
 
