@@ -1,7 +1,5 @@
 """The demo: its set-up, and what it makes of a machine that is too busy. Programs stand in for commands and pip."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """README and docs: every command they show runs, or says what it needs, and the pages agree with the code."""
 
-from __future__ import annotations
-
 import os
 import re
 import runpy

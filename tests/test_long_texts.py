@@ -1,7 +1,5 @@
 """Texts of others that are long and odd take no time: what reads them is linear."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import partial

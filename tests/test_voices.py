@@ -1,7 +1,5 @@
 """The benchmark of voice activity over lines: truth by construction, what the lines claim, and the scores."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The workflows of the repository: their lines are run as GitHub runs them, with the tools behind `make` faked."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Agreement of two annotators, against a naive computation; and `fdbcore agree`."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

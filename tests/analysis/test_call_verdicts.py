@@ -1,7 +1,5 @@
 """The verdict on each call: against counts by hand, and the binomial distribution of SciPy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where an interval may be too narrow, every screen and page says so; one session by itself has none."""
 
-from __future__ import annotations
-
 from html import unescape
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The table of a run says what the files of its calls say, bit for bit; a stale or damaged one is not believed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

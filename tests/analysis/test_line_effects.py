@@ -1,7 +1,5 @@
 """What the lines of calls do to a run and to its gates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What got worse in too few calls to move a median is found, and chance is not: by simulation, and on runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product

@@ -1,7 +1,5 @@
 """Pooled measures by any unit, groups and their order, and what differences resample."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

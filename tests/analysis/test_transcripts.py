@@ -1,7 +1,5 @@
 """Both sides of a recording in words: pieces, the session's clock, silence, and what is stored."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """Decoding: samples against independent readers, places against the timestamps a file was made with, and bad files."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """Files of many codecs: as long as they say, and their audio where it was, or a note says by how much not."""
 
-from __future__ import annotations
-
 import re
 import struct
 import wave

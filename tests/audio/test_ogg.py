@@ -1,7 +1,5 @@
 """Containers that we write ourselves: Ogg and WAV, whole after a kill or on a full disk, and read by others."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The codecs of live calls against another library's: Opus, and mu-law."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The comment for a pull request: read by a parser of Markdown, as GitHub would, with names that try to be markup."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

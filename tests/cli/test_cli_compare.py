@@ -1,7 +1,5 @@
 """Two runs of 300 calls with a planted regression, and gates on them, as a user and a CI system meet them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

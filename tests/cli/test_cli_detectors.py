@@ -1,7 +1,5 @@
 """`--vad a --vad b`: which measures move with the detector, as replays with each of them say."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """A file of gates to begin with, and the limits that ship, as a user meets them."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """What a run was last given, a comparison and gates, on all of its pages: until its scores change."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """From a file of labels to the scores of one call and of many; and what is exported for TurnBench."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What all commands share: where keys come from, and what is drawn on a terminal and taken away."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """`fdbcore replay` as a user meets it: what it prints, what it leaves behind, and what it says to bad input."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

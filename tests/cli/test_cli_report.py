@@ -1,7 +1,5 @@
 """`fdbcore report` as a user meets it: pages of a run and of single calls, with or without what is private."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -1,7 +1,5 @@
 """`fdbcore run` as a user meets it: what it prints and leaves behind; killed, stopped, and wrongly asked."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """`fdbcore score RUN`: the whole command, its screen at any width, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

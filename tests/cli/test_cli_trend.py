@@ -1,7 +1,5 @@
 """Several runs as a trend: their order, their figures, and what the latest has changed."""
 
-from __future__ import annotations
-
 import json
 import re
 from html import unescape

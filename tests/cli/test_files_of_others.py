@@ -1,7 +1,5 @@
 """Files of somebody else: they run no code, and nothing is written, read or sent where they lead."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Ctrl-C at any time ends a command with 130 and without a traceback, in its process and those that it starts."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """No file of a run names an absolute path, and a run that is moved with its input goes on where it is."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

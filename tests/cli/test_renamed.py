@@ -1,7 +1,5 @@
 """Options and columns by their names of the last release: they still work, and say how they are called now."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of live calls on a real Ray cluster, whose nodes are processes of this machine, with systems without keys."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Tests of replays on a real Ray cluster, whose nodes are processes of this machine."""
 
-from __future__ import annotations
-
 import operator
 import os
 import re

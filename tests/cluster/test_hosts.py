@@ -1,7 +1,5 @@
 """Tests of scorings that ask recognisers and judges on a real Ray cluster, over real HTTP."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Tests of replays whose calls go through an object store: a server of S3's interface, over real HTTP."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

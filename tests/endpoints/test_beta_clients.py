@@ -1,7 +1,5 @@
 """Our server in the beta form of the Realtime interface, held against the clients of the vendors."""
 
-from __future__ import annotations
-
 import base64
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Every endpoint, held to what endpoints are held to."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

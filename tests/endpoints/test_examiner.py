@@ -1,7 +1,5 @@
 """Examiners: when they speak, hold back, break in and yield; and what becomes of their goals."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Sequence

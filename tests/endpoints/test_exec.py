@@ -1,7 +1,5 @@
 """A command as a party: the scripts that people will write, and those that go wrong."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

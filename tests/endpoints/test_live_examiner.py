@@ -1,7 +1,5 @@
 """Live parties as examiners, over real sockets: cues decide when they are heard, their tool says what is met."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

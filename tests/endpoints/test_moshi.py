@@ -1,7 +1,5 @@
 """Moshi and PersonaPlex, over real sockets, against a server that speaks their protocol with their own codec."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import ssl

@@ -1,7 +1,5 @@
 """The plain WebSocket contract, over real sockets: kept, stretched and broken."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A bot of Pipecat's own parts, called by our side of the telephone network, and by WebRTC."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator, Mapping

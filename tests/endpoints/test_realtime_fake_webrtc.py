@@ -1,7 +1,5 @@
 """The fake of OpenAI's realtime interface over WebRTC, called by plain aiortc and the vendor's own HTTP client."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Names of parties: the known ones, unknown ones, those of other packages, and the examples of the manual."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import runpy

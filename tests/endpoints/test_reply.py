@@ -1,7 +1,5 @@
 """Request-and-reply models as parties: when they ask, what they send, and what becomes of the answer."""
 
-from __future__ import annotations
-
 import io
 import threading
 import time

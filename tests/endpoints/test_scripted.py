@@ -1,7 +1,5 @@
 """Scripted parties: each cue by hand, no script that hangs, and the call between the two that ship."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import deque

@@ -1,7 +1,5 @@
 """Servers of others in calls: Kyutai's own in lockstep, and Hugging Face's, whose models are fakes."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The fake of Ultravox: what a caller sees of it, message by message."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

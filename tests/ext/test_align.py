@@ -1,7 +1,5 @@
 """The alignment kernel against every edit script and every common subsequence, listed one by one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The jitter buffer against the truth of a synthetic sender, and against its rules in plain Python."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace

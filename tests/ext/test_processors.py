@@ -1,7 +1,5 @@
 """The core on emulated processors, and in many threads: each of its kernels gives the bits that it gives here alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The turn detector: dialogues drawn by hand, a naive oracle, and properties that hold for any activity."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

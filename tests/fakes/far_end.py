@@ -3,8 +3,6 @@
 A fake derives from `FarEnd`, and from `Party` or `Conversant`, of which it has one for each connection.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import time

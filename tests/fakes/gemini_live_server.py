@@ -9,8 +9,6 @@ users report; where nobody reports one, it is "Request contains an invalid argum
 Run alone, it prints where it is served and its key: `PYTHONPATH=tests python -m fakes.gemini_live_server`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

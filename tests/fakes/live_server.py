@@ -10,8 +10,6 @@ length of its frames (100 ms, as was seen once).
 Run alone, it prints its base URL and key: `PYTHONPATH=tests python -m fakes.live_server`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 

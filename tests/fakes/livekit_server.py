@@ -9,8 +9,6 @@ The order of messages is that of LiveKit's protocol 16: `join` with who is there
 its `answer`; for each of its tracks `add_track`, `track_published`, its `offer` and our `answer`; `leave`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,7 +1,5 @@
 """A web server on 127.0.0.1, in a thread of its own, while it is entered."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import socket

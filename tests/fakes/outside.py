@@ -9,8 +9,6 @@ Run as a command, this makes the environments, runs the tests that are marked `o
 ran, or why not: where an environment cannot be made, its tests are skipped. With --only-make it runs no tests.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

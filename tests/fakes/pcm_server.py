@@ -1,7 +1,5 @@
 """A system that keeps the plain WebSocket contract, over real sockets, and breaks it on request."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import ssl

@@ -1,7 +1,5 @@
 """A package of a user's that brings parts of its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

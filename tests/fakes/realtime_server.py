@@ -11,8 +11,6 @@ way: the pace of deltas, and texts of errors.
 Run alone, it prints its base URL and key: `PYTHONPATH=tests python -m fakes.realtime_server [DIALECT]`.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from contextlib import suppress

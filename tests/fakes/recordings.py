@@ -1,7 +1,5 @@
 """Recordings made without the loop: from drawn dialogues, and from the shipped sample with its true activity."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict

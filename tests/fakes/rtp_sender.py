@@ -4,8 +4,6 @@ The codec is a fake: a packet is a true TOC byte, a level, and the index of its 
 decoded, it is constant at that level but for the sender's clicks. The value of a click tells which one it is.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace

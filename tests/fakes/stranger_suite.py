@@ -1,7 +1,5 @@
 """A benchmark as another package would bring it: clips on side A, and how often, and how politely, systems answered."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the servers of a vendor share: who is let in, what was asked, and how HTTP requests are refused."""
 
-from __future__ import annotations
-
 import hmac
 import time
 from abc import abstractmethod

@@ -1,7 +1,5 @@
 """A world with a state, as a benchmark would bring it, and a party that calls tools at given ticks."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Commands as a user gives them, and the documents that they print."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Live calls between someone who speaks at given ticks and a party under test, and what their recordings hold."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """How long tests wait for what must happen: only a hang is found by it, however busy the machine is."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Final

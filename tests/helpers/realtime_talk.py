@@ -1,7 +1,5 @@
 """Conversations with a fake of OpenAI's realtime interface, by the vendor's own client, held against its types."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

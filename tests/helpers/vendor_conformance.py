@@ -6,8 +6,6 @@ class TestMine(VendorConformance):
     endings = [({100: "answer", 700: "abort"}, "the connection was lost")]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The catalogue of measures: every id that a session can give is registered, no other is named, all can be kept."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """What must be known before any number is told first, on the screen and on the page."""
 
-from __future__ import annotations
-
 import csv
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Measures as the benchmarks publish them, on drawn dialogues, and the detector's own track that they read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

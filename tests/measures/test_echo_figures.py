@@ -1,7 +1,5 @@
 """Echo is in no figure, wherever one reads it: all places of a run say what those of the clean call say."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

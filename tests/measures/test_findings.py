@@ -1,7 +1,5 @@
 """What is said of a call before any figure, in calls drawn by hand: on the screen, the page, in tables and as JSON."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Input health: each fault is found where it was put, with its figures, and nothing is found where there is none."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections import Counter

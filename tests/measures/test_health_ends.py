@@ -1,7 +1,5 @@
 """Input health where a side ends early, is not there or has holes, and what it keeps of the audio of a long call."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import tracemalloc

@@ -1,7 +1,5 @@
 """Measures by labels, on dialogues drawn by hand and worked out on paper; and deaf systems, which select nothing."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The clock of an agent's log, what is refused, and the stages of calls in the logs of each framework."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """An agent's log in a recording and its reports: the events of each answer, the stages, and a log that is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

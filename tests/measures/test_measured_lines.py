@@ -1,7 +1,5 @@
 """The line of a side among those that were measured: placing against plain loops, and made calls through the CLI."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Where the items of each measure are, at the places where they were drawn, and which moments of them are the worst."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a system tells of its own turns and its calls of tools, on events that the test writes."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Timing measures and their score, against dialogues drawn by hand, and against naive counts on random ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

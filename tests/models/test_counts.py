@@ -1,7 +1,5 @@
 """What vendors count, in our units; and the table of their models: when they end, what they cost."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Gemini and OpenAI as models, over the sockets of servers that speak their protocols."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

@@ -2,8 +2,6 @@
 made an environment with it. There a tiny model of Parakeet's form is taught, saved, loaded and used.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Language models at servers of one's own: vLLM, Ollama and llama.cpp, by their own ways over real sockets."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

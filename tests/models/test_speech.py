@@ -1,7 +1,5 @@
 """Synthetic speech: the same each time, at the level asked for; and by OpenAI's interface, against a fake of it."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import sys

@@ -1,7 +1,5 @@
 """The files of a recording: in pieces, as their types say, and whole on a disk that is slow or full."""
 
-from __future__ import annotations
-
 import json
 import time
 import wave

@@ -1,7 +1,5 @@
 """One system that tells without end fails by name, and leaves its neighbours alone."""
 
-from __future__ import annotations
-
 import json
 import logging
 import subprocess

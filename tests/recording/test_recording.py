@@ -1,7 +1,5 @@
 """Recordings of live conversations: what a kill leaves behind, what a full disk does, and that they replay the same."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

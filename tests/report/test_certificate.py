@@ -1,7 +1,5 @@
 """How a conversation was held, as document, page and screen tell it; and that what failed has no numbers."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Input health of many calls: what was put into which call is what the tables, the page and the screen say."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """Exports: in every format what was measured; and what tables and trends say that they rest on."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """The page of a live call: what was said, how its systems were set, and the stages in the agent's log."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

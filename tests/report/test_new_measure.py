@@ -1,7 +1,5 @@
 """A measure that is registered and computed is shown by every screen, page, table, gate and comparison."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Figures and tables of runs for a paper: what they draw is what was measured."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """The HTML report, read by a parser that knows only HTML, and once by a browser where one is installed."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

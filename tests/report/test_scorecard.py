@@ -1,7 +1,5 @@
 """What a scorecard shows whatever the suite: its JSON, its page, its drawings."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """The terminal screen: what it says of drawn dialogues, and that it fits."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page of a run: its statements, the groups of its calls, and marks where the axis says."""
 
-from __future__ import annotations
-
 import os
 import re
 from html import unescape

@@ -1,7 +1,5 @@
 """What pages are made of: compiled templates, texts in another language, and Markdown in which no text is markup."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

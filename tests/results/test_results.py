@@ -1,7 +1,5 @@
 """Items are pooled, compared and counted as passing: against loops that try everything, and another library."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import combinations, product

@@ -1,7 +1,5 @@
 """Many calls at once, on a corpus whose truth is known: tables and page say what was built; nothing stops the rest."""
 
-from __future__ import annotations
-
 import csv
 import gc
 import json

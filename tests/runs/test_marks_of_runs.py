@@ -1,7 +1,5 @@
 """Agents' logs of many calls: joined by name, kept in each recording, pooled; what fits nothing is named."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

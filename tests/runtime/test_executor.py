@@ -1,7 +1,5 @@
 """Where work is done: results and their order, errors, processes that die, and the loop of the network."""
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Files: JSON and TOML of others, read if they can be written again; ours, whole whoever writes or is killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Nothing that may be a secret is shown or written down."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """A side that is muted at the start: what the other one hears, what is recorded and told, and what is measured."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from tempfile import TemporaryDirectory

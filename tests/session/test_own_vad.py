@@ -1,7 +1,5 @@
 """Detectors of one's own: found by their address, used as ours are, and held to what ours are held to."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Iterator

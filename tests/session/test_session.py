@@ -1,7 +1,5 @@
 """The loop: who hears what when, what is recorded, and that the clock changes nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from threading import Event
 

@@ -1,7 +1,5 @@
 """Agents' logs: each form gives the same entries at the same times, and names mean what frameworks and people write."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime

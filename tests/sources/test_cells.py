@@ -1,7 +1,5 @@
 """What people write into cells of tables and options: times, texts, and what to leave out of a call."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Two mono files a call: by patterns, by a table, as Full-Duplex-Bench v2 names them; what is left alone is named."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Tests of significance, and who has the largest values: against SciPy, and against all that chance could do."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations, product
 

@@ -1,7 +1,5 @@
 """Intervals against scipy, published values and simulated coverage; and where no figure may be given."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

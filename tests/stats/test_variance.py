@@ -1,7 +1,5 @@
 """Components of variance, and means of means over strata: published examples, SciPy and simulated coverage."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats

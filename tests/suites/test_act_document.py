@@ -1,7 +1,5 @@
 """The document of scored responses: means, intervals, comparisons, diagnosis, cases, and what was left out."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The distance of two sequences of acts, as the paper has it, and the scores of replies against references."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterator

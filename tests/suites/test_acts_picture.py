@@ -1,7 +1,5 @@
 """Pictures of acts, and figures and tables of a document of acts: what they show, and that no text breaks them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """What holds of several suites: their schemas, a reader's way through a scoring, figures as released scripts gave."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

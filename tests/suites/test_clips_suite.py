@@ -1,7 +1,5 @@
 """`--suite clips`: recorded users with labels as a benchmark, from the command to the scorecard."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

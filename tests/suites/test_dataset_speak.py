@@ -1,7 +1,5 @@
 """`fdbcore dataset speak`: the clips that the paper asks for, whoever speaks, and nothing lost or spoken twice."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import signal

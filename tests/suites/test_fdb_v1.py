@@ -1,7 +1,5 @@
 """Recorded users of v1 and v1.5, played to parties of which each has one fault, scored, exported and scored again."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Calls in which the system was silent, records that cannot be played, results with odd content: none is lost."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

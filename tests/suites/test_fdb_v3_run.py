@@ -1,7 +1,5 @@
 """`fdbcore run --suite fdb-v3`: recordings with tools in lockstep, when a call is over, and what its scores say."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What `fdbcore score` says of released results, by our measures; and the paper's tables beside it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

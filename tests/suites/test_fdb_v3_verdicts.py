@@ -1,7 +1,5 @@
 """People beside the judge and the matcher of Full-Duplex-Bench v3, and beside the labels of its sets."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 The answers in goal_answers/ were written from the goals' texts alone, not from what is listened for.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """docs/ratings.md, followed from its first command to its last by planted raters, whose true agreement is known."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

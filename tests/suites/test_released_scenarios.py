@@ -1,7 +1,5 @@
 """Released tasks of Full-Duplex-Bench-v2, with texts of our own: imported, and run with a live party on each side."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from pathlib import Path

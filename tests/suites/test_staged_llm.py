@@ -1,7 +1,5 @@
 """A chat model as the examiner of staged dialogues: run, scored, and what it will cost."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from datetime import date

@@ -1,7 +1,5 @@
 """What the scores of staged dialogues say: overall rows, passing, curves over time and by stage, and sentences."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Mapping, Sequence

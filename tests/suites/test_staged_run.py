@@ -1,7 +1,5 @@
 """`fdbcore run` and `fdbcore score` of the suite of staged dialogues: examiners of scenarios, and what is scored."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

@@ -1,7 +1,5 @@
 """Faults that are planted into what tools give, and latencies, as the published profiles say and by the seed."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from random import Random

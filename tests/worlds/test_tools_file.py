@@ -1,7 +1,5 @@
 """The tools of a file: their schemas, what they give, and what becomes of those that misbehave."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Deepgram's Voice Agent by its table, over real sockets, against a server of ours that its own client can call."""
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """ElevenLabs Agents by its table, over real sockets, against a server of ours that its own client can call."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Freeze-Omni, over real sockets, against a server of ours that is held to the library behind its own."""
 
-from __future__ import annotations
-
 import json
 import ssl
 from collections.abc import Mapping

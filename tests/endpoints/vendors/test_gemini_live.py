@@ -1,7 +1,5 @@
 """The Gemini Live API, over real sockets, against a server of ours that the vendor's own client checks too."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import MappingProxyType
 

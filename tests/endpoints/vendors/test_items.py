@@ -1,7 +1,5 @@
 """What a party says and hears: its items, as frames are played, and its uplink, against the whole signal resampled."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

@@ -1,7 +1,5 @@
 """Tables of a user's own: what they declare holds calls over real sockets, and what is wrong with one is one line."""
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Servers that send what the protocol does not have, over real sockets: the call goes on, or ends with a reason."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """GPT-Live, over real sockets, against a server of ours that the vendor's own types check too."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Pipecat bots: how we join them, and what becomes of what they tell in RTVI. (`test_pipecat_bot` calls real ones.)"""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence

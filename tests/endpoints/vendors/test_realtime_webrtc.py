@@ -1,7 +1,5 @@
 """OpenAI's Realtime interface over WebRTC, over real sockets, against a server of ours with a stack of its own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

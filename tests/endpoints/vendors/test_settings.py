@@ -1,7 +1,5 @@
 """Settings of vendors: a text is a text, only flags are true or false, and the pages state them all."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ultravox, over real sockets, against a server of ours with its REST interface and its WebSocket."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The private names of aiortc and aioice that `aiortc_seam` uses: when a version changes one, this says which."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from typing import Any

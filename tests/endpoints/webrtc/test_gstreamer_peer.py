@@ -1,7 +1,5 @@
 """A peer of GStreamer's webrtcbin joins and is heard: libnice leaves out loopback, and its certificate is RSA."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """A peer of node-webrtc, which the adapters of Full-Duplex-Bench v2 are made of, joins by /signal and is heard."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The signalling port over real sockets: who may join, how, and what becomes of everything that goes wrong."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

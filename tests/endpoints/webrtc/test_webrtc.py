@@ -1,7 +1,5 @@
 """Conversations over real WebRTC, with peers that are not ours."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socket

@@ -1,7 +1,5 @@
 """Servers that we join by WHIP, with TLS and without: what they are sent. A bearer goes to its own server only."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """In what servers of OpenAI's realtime interface differ: keys, paths, settings, and which events they send."""
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Mapping

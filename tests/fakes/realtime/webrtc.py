@@ -1,7 +1,5 @@
 """The realtime interface over WebRTC: calls, a track each way, and a channel for the events."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Mapping
