@@ -71,7 +71,6 @@ _OURS: Final = {"arguments": "arguments", "interruption": "interrupted", "turn_t
 """Measures of ours that say the same."""
 
 FIGURES: Final = ("identical", "alpha", "kappa")
-TITLES: Final = {"turn_take": "turn-take"}
 LEGEND: Final = (
     "n: calls on which both gave a verdict; of more than two raters, those on which two did. yes: of these, by each. "
     "identical: share on which all say the same. alpha: Krippendorff's, nominal; kappa: Cohen's; none where all say "
@@ -247,7 +246,7 @@ def verdicts_screen(content: Mapping[str, Any], width: int) -> str:
     tables = comparison_tables(
         content,
         width,
-        lambda each: TITLES.get(metric := str(each["metric"]), metric),
+        lambda each: "turn-take" if each["metric"] == "turn_take" else each["metric"],
         dict(zip(FIGURES, FIGURES, strict=True)),
         counts={"yes": lambda each: " ".join(map(str, each["yes"]))},
     )
