@@ -10,10 +10,8 @@ DETAILS := ^( *(WARNING|Link|Skipping|Using|Downloading|Obtaining|Requirement|Lo
 
 # Of what pip says: how many packages there are so far, and whatever is none of its usual lines, such as errors.
 define install
-	@echo '--- Setting up .venv, once: about three minutes, 700 MB'
-	@test -d .venv || $(PYTHON) -m venv .venv
 	@echo '--- Fetching packages'
-	@$(BIN)/pip install --disable-pip-version-check --no-color --progress-bar off --editable '.[$(1)]' 2>&1 | { \
+	@$(BIN)/pip install --disable-pip-version-check --no-color --progress-bar off $(1) 2>&1 | { \
 	  usual='$(DETAILS)'; same=; test -t 1 && same=$$'\r\033[K'; n=0; \
 	  while IFS= read -r line; do \
 	    if [[ $$line =~ ^\ *Collecting\ ([^ ]+) ]]; then n=$$((n + 1)); test -z "$$same" || printf '%s    package %d: %s' "$$same" $$n "$${BASH_REMATCH[1]}"; \
@@ -38,20 +36,20 @@ schema: .venv/dev     ## write the JSON schemas of documents anew, from their ty
 smoke: .venv/dev      ## a few telling tests of each room, in a minute: those that tests/smoke.txt names
 	$(BIN)/pytest -n $$(nproc) -q @tests/smoke.txt
 
-# Twice as many processes as processors, as half of their time is waiting.
-SHARED := $(BIN)/pytest -n $$((2 * $$(nproc))) --dist worksteal --durations 15
+# Twice as many processes as processors: half of their time is waiting.
+SIDE_BY_SIDE := $(BIN)/pytest -n $$((2 * $$(nproc))) --dist worksteal --durations 15
 test: .venv/dev       ## the tests that a person waits for: some minutes; make test-all runs the slow and live ones, too
-	$(SHARED) -m 'not slow and not live'
+	$(SIDE_BY_SIDE) -m 'not slow and not live'
 
-# What measures real time comes last: it waits for three quarters of its time, so a file for each processor keeps time as
-# well as one alone. What failed while the host took some of the processors' time is run once more: a fault of ours fails
-# twice.
+# What measures real time comes last, and waits for three quarters of its time. What failed while others took some of the
+# processors' time is run once more: a fault of ours fails twice.
 test-all: .venv/dev   ## all tests but those of other environments
-	@$(SHARED) -m 'not live'; shared=$$?; \
-	$(BIN)/pytest -n $$(nproc) --dist loadfile --no-loadscope-reorder --durations 15 --reruns 1 --only-rerun HostTookTime \
-	  -m live $(LIVE) && exit $$shared
+	@$(SIDE_BY_SIDE) -m 'not live'; others=$$?; \
+	$(SIDE_BY_SIDE) --reruns 1 --only-rerun OthersTookTime -m live $(LIVE) && exit $$others
 
-quick: .venv/dev      ## one room in seconds: make quick ROOM=stats, or `.venv/bin/pytest tests/stats` with the slow ones
+# Rooms whose tests need no more than fdbcore and the extra `test`: what asks for more is skipped, and says for what.
+SMALL := analysis audio ext lines measures recording results runtime session sources stats worlds
+quick: .venv/$(if $(filter $(ROOM),$(SMALL)),test,dev)  ## one room in seconds: make quick ROOM=stats, or `.venv/bin/pytest tests/stats` with the slow ones
 	$(BIN)/pytest -m 'not slow and not live' tests/$(ROOM)
 
 outside: .venv/dev    ## servers of others, each in an environment of its own in build/outside: says which ran, or why not
@@ -87,7 +85,7 @@ build/reference/bin/python:
 
 # It needs apt; .ci/run installs the cross compiler and the emulator.
 aarch64: .venv/dev build/aarch64/made  ## the core on emulated processors: aarch64, by Debian's Python for it, and an old x86-64
-	$(BIN)/pytest tests/ext/test_processors.py
+	$(BIN)/pytest --emulated tests/ext/test_processors.py
 
 build/aarch64/made: $(SOURCES) tests/helpers/on_aarch64.py
 	$(BIN)/python tests/helpers/on_aarch64.py build/aarch64
@@ -137,14 +135,26 @@ fuzz: .venv/dev       ## files of others changed at random (FDBCORE_FUZZ_MINUTES
 	@PYTHONPATH=tests:. $(BIN)/python -m fuzz.files; files=$$?; \
 	$(BIN)/pytest -n $$(nproc) -o faulthandler_timeout=0 --fuzz && exit $$files
 
-.venv/base: $(SOURCES)
-	$(call install,live)
+# The core is compiled once, whatever is installed beside it. Each extra is added to those that are there; pip knows its
+# packages from fdbcore's metadata.
+.venv/core: $(SOURCES)
+	@echo '--- Setting up .venv, once: about three minutes, 700 MB'
+	@test -d .venv || $(PYTHON) -m venv .venv
+	$(call install,--editable .)
 	@touch $@
 
-.venv/dev: $(SOURCES)
-	$(call install,dev)
-	$(BIN)/fdbcore models get hibari
+.venv/test: .venv/core
+	$(call install,'fdbcore[test]')
 	@touch $@ .venv/base
+
+.venv/base: .venv/core
+	$(call install,'fdbcore[live]')
+	@touch $@
+
+.venv/dev: .venv/core
+	$(call install,'fdbcore[dev]')
+	$(BIN)/fdbcore models get hibari
+	@touch $@ .venv/base .venv/test
 
 clean:
 	rm -rf .venv build dist *.egg-info fdbcore/_ext/*.so

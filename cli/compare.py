@@ -7,29 +7,43 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from fdbcore.analysis.comparison import RunComparison, Sides, read
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.gate_file import read_gates
+from fdbcore.analysis.gates import decided
+from fdbcore.analysis.groups import groups
+from fdbcore.analysis.kept import keep, kept
+from fdbcore.analysis.trends import trend as over_runs
 from fdbcore.errors import FdbError, InputError, SettingsError
+from fdbcore.recording.files import write_text
+from fdbcore.recording.others import keep_others
+from fdbcore.report.comparison import comment, junit
+from fdbcore.report.comparison.page import replace_line, write_comparison
+from fdbcore.report.comparison.screen import comparison_screen
+from fdbcore.report.comparison.words import listed_moments
+from fdbcore.report.evidence import of_making
+from fdbcore.report.groups.trend import screen, write_trend
+from fdbcore.report.html.templates import COMPARE, INDEX
+from fdbcore.report.html.values import PageParts
+from fdbcore.report.paper.bundle import strips_of, write_paper
+from fdbcore.runs.pages import write_results
+from fdbcore.runs.single_pages import write_missing_pages
 
 from . import options
+from .corpus import on_written
 from .lazy import TYPED
 from .options import DONE, read_run
 from .report_options import ReportOptions
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.comparison import RunComparison, Sides
-    from fdbcore.analysis.corpus import Run
-    from fdbcore.report.html.values import PageParts
+from .status import Status, Teller
 
 
 @contextmanager
 def error_also_in_files(asked: ReportOptions) -> Iterator[None]:
     """Write an error into the JUnit file and the comment too: a CI system would take a missing file, or that of an
     earlier run, for a success."""
-    from fdbcore.report.comparison import comment, junit
-
     try:
         yield
     except FdbError as error:
@@ -45,9 +59,6 @@ def error_also_in_files(asked: ReportOptions) -> Iterator[None]:
 
 def _write_own(path: Path, form: str, text: str) -> None:
     """Write a file. SettingsError if one of another form stands there, perhaps since this command itself wrote it."""
-    from fdbcore.recording.files import write_text
-    from fdbcore.recording.others import keep_others
-
     keep_others(path, form=form)
     write_text(path, text)
 
@@ -57,11 +68,6 @@ def compare(run: Run, asked: ReportOptions, shown: PageParts) -> int:
 
     Raises InputError for runs that cannot be compared, RecordingError for files that cannot be read.
     """
-    from fdbcore.analysis.comparison import Sides
-    from fdbcore.analysis.gate_file import read_gates
-    from fdbcore.analysis.gates import decided
-    from fdbcore.report.comparison import comment, junit
-
     gates = None if asked.gate is None else (asked.gate, read_gates(asked.gate))
     baseline = None if asked.baseline is None else _other_run(asked.baseline, run)
     sides = Sides.of(run, baseline, asked.different_settings)
@@ -83,24 +89,31 @@ def compare(run: Run, asked: ReportOptions, shown: PageParts) -> int:
 def trend(asked: ReportOptions) -> int:
     """Write trend.html into the folder of the latest of several runs, with the pages of calls that it links to, print
     the trend, and return the exit code."""
-    from fdbcore.analysis.trends import trend as over_runs
-    from fdbcore.report.comparison.words import longer_moments
-    from fdbcore.report.evidence import of_making
-    from fdbcore.report.groups.trend import screen, write_trend
-    from fdbcore.runs.single_pages import write_missing_pages
-
-    from .status import Status, Teller
-
     runs = [read_run(path) for path in asked.runs]
     found = over_runs(runs, cluster=asked.cluster, different_settings=asked.different_settings)
     (latest,) = [run for run in runs if str(run.path) == found["runs"][-1]["path"]]
-    write_missing_pages(latest, longer_moments([found["latest"]]), Teller("fdbcore report", Status(asked.quiet)))
-    page = write_trend(found, of_making(click.get_current_context().meta[TYPED], {str(run.path): run for run in runs}))
+    write_missing_pages(latest, listed_moments([found["latest"]]), Teller("fdbcore report", Status(asked.quiet)))
+    made = of_making(click.get_current_context().meta[TYPED], {str(run.path): run for run in runs})
+    page = write_trend(found, latest, made)
     if asked.as_json:
         click.echo(json.dumps(found, ensure_ascii=False))
     elif not asked.quiet:
         click.echo(f"{screen(found, options.screen_columns())}\n{page}")
     return options.tell_damaged("fdbcore report", [call for run in runs for call in run.calls])
+
+
+def start(folder: Path, quiet: bool) -> int:
+    """Write the page of all runs of a folder, print what changed last, and return the exit code."""
+    from fdbcore.recording.run import runs_in
+    from fdbcore.report.groups.trend import listed_runs, write_start
+
+    found, unread = listed_runs(runs_in(folder))
+    for name, why in unread.items():
+        click.echo(f"fdbcore report: {name} is not listed: {why}", err=True)
+    if found:
+        page, told = write_start(folder, found, unread)
+        click.echo("" if quiet else "\n".join(filter(None, [told, str(page)])), nl=not quiet)
+    return options.FAILED if unread else DONE
 
 
 def _other_run(path: Path, run: Run) -> Run:
@@ -115,21 +128,13 @@ def _write_pages(document: RunComparison, run: Run, asked: ReportOptions, shown:
 
     Gates are shown on all pages of the run. A comparison has its own, and a line on index.html.
     """
-    from fdbcore.analysis.kept import keep, kept
-    from fdbcore.report.comparison.page import replace_line, write_comparison
-    from fdbcore.report.comparison.words import moments_of
-    from fdbcore.report.html.templates import COMPARE, INDEX
-    from fdbcore.runs.pages import write_results
-    from fdbcore.runs.single_pages import write_missing_pages
-
-    from .corpus import on_written
-    from .status import Status, Teller
-
     keep(run, document)
     if "gates" in document:
-        write_results(run, shown, on_call=on_written(Status(asked.quiet or asked.as_json)))
+        with Status(asked.quiet or asked.as_json) as status:
+            write_results(run, shown, on_call=on_written(status))
         return [run.path / INDEX, run.path / COMPARE]
-    write_missing_pages(run, moments_of(document), Teller("fdbcore report", Status(asked.quiet)), shown)
+    told = Teller("fdbcore report", Status(asked.quiet))
+    write_missing_pages(run, listed_moments(document["comparisons"]), told, shown)
     given = kept(run)
     if given.comparison is not None:
         replace_line(run.path, given.comparison)
@@ -137,10 +142,6 @@ def _write_pages(document: RunComparison, run: Run, asked: ReportOptions, shown:
 
 
 def _write_figures(folder: Path, sides: Sides, document: RunComparison, asked: ReportOptions) -> list[Path]:
-    from fdbcore.analysis.comparison import read
-    from fdbcore.analysis.groups import groups
-    from fdbcore.report.evidence import of_making
-    from fdbcore.report.paper.bundle import strips_of, write_paper
 
     of_run = sides.of_run
     found = {group.name: group for group in groups(of_run, asked.by)} if asked.by else {"run": of_run}
@@ -153,7 +154,6 @@ def _write_figures(folder: Path, sides: Sides, document: RunComparison, asked: R
 
 
 def _print(document: RunComparison, written: Sequence[Path], asked: ReportOptions) -> None:
-    from fdbcore.report.comparison.screen import comparison_screen
 
     if asked.as_json:
         click.echo(json.dumps(document, ensure_ascii=False))

@@ -8,45 +8,65 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
+from fdbcore.analysis.comparison import differing
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.order import positions
+from fdbcore.analysis.score import read_scores
+from fdbcore.analysis.sensitivity import Sensitivity
+from fdbcore.analysis.summaries import Measures
+from fdbcore.analysis.survey import ReplaySummary, Survey
+from fdbcore.analysis.systems import several
 from fdbcore.clock import now_ns
 from fdbcore.errors import FdbError
+from fdbcore.recording.form import NOT_OF_FORM
+from fdbcore.recording.run import WAITING, runs_beside
+from fdbcore.report.agent_logs import run_screen_lines
+from fdbcore.report.call.document import document
+from fdbcore.report.call.screen import run_screen
+from fdbcore.report.groups.detectors import detector_lines
+from fdbcore.report.html.templates import INDEX
+from fdbcore.report.run.screen import corpus_screen
+from fdbcore.report.terminal import filled, labelled
+from fdbcore.runs.pages import OnCall
+from fdbcore.runs.replay_jobs import ReplayResult
+from fdbcore.runs.replay_many import ReplayProgress
 from fdbcore.runs.watch import ReplayWatch
+from fdbcore.sources.calls import PlannedCall
+from fdbcore.sources.names import Oddities
+from fdbcore.sources.sessions import MONO, SessionInput
 from fdbcore.types import TICKS_PER_S, clock_text
 
 from . import options
 from .options import screen_columns
 from .status import Status, Teller
 
-if TYPE_CHECKING:
-    from fdbcore.analysis.sensitivity import Sensitivity
-    from fdbcore.analysis.summaries import Measures
-    from fdbcore.analysis.survey import ReplaySummary, Survey
-    from fdbcore.runs.pages import OnCall
-    from fdbcore.runs.replay_jobs import ReplayResult
-    from fdbcore.runs.replay_many import ReplayProgress
-    from fdbcore.sources.calls import PlannedCall
-    from fdbcore.sources.names import Oddities
-    from fdbcore.sources.sessions import SessionInput
-
 SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
 """How often the progress of one call is shown, on the timeline of the call."""
 MOST_NAMES: Final = 5
-_LOOK_CALLS: Final = 50
+_REPLAYING: Final = 0.8
+"""Of the time of a replay, about; its tables and pages take the rest."""
+_WRITTEN: Final = ("facts", "tables", "pages")
+_DRAW_EVERY_NS: Final = 10**8
 _MOST_BESIDE: Final = 5  # runs that are looked at for one to compare with
 
 
-def on_written(status: Status) -> OnCall:
-    """A callback that shows of how many calls the tables and the pages are written."""
+def on_written(status: Status, before: float = 0.0) -> OnCall:
+    """A callback that shows how far the tables and the pages are. before: the share of the bar that is full already."""
+    began_ns, drawn_ns = now_ns(), 0
 
     def on_call(what: str, done: int, calls: int) -> None:
-        if done == calls:
-            status.clear()
-        elif done % _LOOK_CALLS == 0:
-            status(f"{what}: {done:,} of {calls:,} calls", done, calls)
+        nonlocal drawn_ns
+        if now_ns() - drawn_ns < _DRAW_EVERY_NS and done < calls:
+            return
+        drawn_ns = now_ns()
+        share = (_WRITTEN.index(what) + done / calls) / len(_WRITTEN)
+        left_s = (drawn_ns - began_ns) / 1e9 * (1 - share) / share
+        text = f"{what}: {done:,} of {calls:,} calls | {clock_text(left_s)} left"
+        status(text if share < 1 else "the page of all calls", before + (1 - before) * share, 1)
 
     return on_call
 
@@ -81,8 +101,6 @@ class ReplayScreen(Teller, ReplayWatch):
 
     def progress(self, progress: ReplayProgress, ended: ReplayResult | None) -> None:
         """Show how many calls have ended, and name those that failed."""
-        from fdbcore.sources.sessions import MONO
-
         self._progress = progress
         if ended is not None and ended.status in ("failed", "damaged"):
             scored = "; the readable part is scored" if ended.status == "damaged" else ""
@@ -91,7 +109,7 @@ class ReplayScreen(Teller, ReplayWatch):
                 self._mono.append(reason)
             else:
                 self._failed(reason)
-        self._status.step(self._line(progress), progress.ended, progress.calls)
+        self._status.step(self._line(progress), _REPLAYING * progress.ended, progress.calls)
 
     def oddities(self, found: Oddities) -> None:
         """Print one line per kind of input that did not fit, with some of its names."""
@@ -121,8 +139,6 @@ class ReplayScreen(Teller, ReplayWatch):
 
     def _tell_mono(self) -> None:
         """Say which files have one channel: one as any other failure, several in one line with what to do."""
-        from fdbcore.sources.sessions import MONO
-
         if len(self._mono) < 2:
             for reason in self._mono:
                 self._failed(reason)
@@ -135,7 +151,8 @@ class ReplayScreen(Teller, ReplayWatch):
         )
 
     def _line(self, progress: ReplayProgress) -> str:
-        time_left = "" if progress.left_s is None else f" | {clock_text(progress.left_s)} left"
+        past_s, left_s = (now_ns() - self._began_ns) / 1e9, progress.left_s
+        time_left = "" if left_s is None else f" | {clock_text((past_s + left_s) / _REPLAYING - past_s)} left"
         failed = f" | {self.failures:,} failed" if self.failures else ""
         kept = f" | {progress.skipped:,} kept" if progress.skipped else ""
         rate = f"{progress.calls_per_s:.1f} calls/s, {progress.times_real_time:,.0f}x real time"
@@ -156,21 +173,11 @@ def shortlist(names: Sequence[str]) -> str:
 
 def detectors_screen(found: Sensitivity, measures: Measures) -> list[str]:
     """The lines of the screen about what moves with the detector."""
-    from fdbcore.report.groups.detectors import detector_lines
-    from fdbcore.report.terminal import labelled
-
     return labelled(detector_lines(found, {"": measures}), screen_columns())
 
 
 def print_run(run: Survey, below: Sequence[str] = ()) -> None:
     """Print a summary of the run, the lines `below`, and its page. A few sessions of one system get a line each."""
-    from fdbcore.analysis.systems import several
-    from fdbcore.report.agent_logs import run_screen_lines
-    from fdbcore.report.call.screen import run_screen
-    from fdbcore.report.html.templates import INDEX
-    from fdbcore.report.run.screen import corpus_screen
-    from fdbcore.report.terminal import filled
-
     few = len(run.rows) <= options.MOST_LINES and not several(run)
     if few and run.scored:
         columns = screen_columns()
@@ -186,31 +193,34 @@ def print_run(run: Survey, below: Sequence[str] = ()) -> None:
 
 
 def say_next(path: Path) -> None:
-    """Print how to compare a run with the newest complete one beside it that has calls of its names, if any."""
-    from fdbcore.analysis.comparison import differing
-    from fdbcore.analysis.corpus import Run
-    from fdbcore.recording.form import NOT_OF_FORM
-    from fdbcore.recording.run import WAITING, runs_beside
-
+    """Print how to compare a run with an earlier one, which it names if one beside it may well be meant."""
+    baseline = ""
     for other in runs_beside(path)[:_MOST_BESIDE]:
+        baseline = baseline or "OLD"
         with suppress(FdbError, *NOT_OF_FORM):  # the work is done: nothing that lies beside it ends the command
-            earlier = Run(other)
-            if any(call.status == WAITING or call.is_unreadable for call in earlier.calls):
-                continue
-            made = Run(path)
-            if {call.name for call in made.calls}.isdisjoint(call.name for call in earlier.calls):
-                continue
-            differing(made, earlier, allowed=False)
-            run, baseline = (shlex.quote(str(each)) for each in (path, other))
-            click.echo(f"Next, to hear what changed: fdbcore report {run} --baseline {baseline}")
-            return
+            if _is_baseline(other, path):
+                baseline = shlex.quote(str(other))
+                break
+    if baseline:
+        click.echo(f"Next, to hear what changed: fdbcore report {shlex.quote(str(path))} --baseline {baseline}")
+
+
+def _is_baseline(other: Path, path: Path) -> bool:
+    """True if a run is whole and made before the one in `path`, has half of its calls, and the same settings."""
+    earlier, made = Run(other), Run(path)
+    if any(call.status == WAITING or call.is_unreadable for call in earlier.calls):
+        return False
+    names, before = ({call.name for call in run.calls} for run in (made, earlier))
+    if 2 * len(names & before) < len(names):
+        return False
+    differing(made, earlier, allowed=False)
+    # A replay that only adds something to a run keeps its recordings, so they say how old it is, not its files.
+    ages = positions([other.name, path.name]) or [run.created for run in (earlier, made)]
+    return ages[0] < ages[1]
 
 
 def print_json(run: Survey, summary: ReplaySummary, moved: Sensitivity | None) -> None:
     """Print one JSON document call by call: the documents of thousands of calls would not fit into memory."""
-    from fdbcore.analysis.score import read_scores
-    from fdbcore.report.call.document import document
-
     head = json.dumps(summary if moved is None else {**summary, "detectors": moved}, ensure_ascii=False)
     click.echo(f'{head[:-1]}, "sessions": [', nl=False)
     calls = {call.name: call for call in run.corpus.calls}

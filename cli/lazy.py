@@ -6,6 +6,7 @@ import errno
 import importlib
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from resource import RLIMIT_AS, getrlimit
 from typing import Any, Final
 
@@ -15,6 +16,11 @@ from .exits import FAILED, INTERRUPTED
 
 TYPED: Final = f"{__name__}.typed"
 """The key of a context's `meta` that holds all words of the command."""
+RENAMED: Final = {
+    **{f"--marks{of}": f"--agent-log{of}" for of in ("", "-offset-ms", "-session")},
+    "--line-open": "--no-hang-up",
+}
+"""Options of commands by their earlier names, which still work, and say so. Those of benchmarks have a `was`."""
 _MODULES: Final = {"acts": "suites", "dataset": "suites", "scenarios": "suites"}
 
 
@@ -29,6 +35,25 @@ class LazyCommands(click.Group):
         """Parse the words of the command, and keep them as they are."""
         ctx.meta.setdefault(TYPED, tuple(args))
         return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the words name, and its words; earlier names of options become those of today.
+
+        The error for an unknown command names the one that is most like it.
+        """
+        try:
+            name, command, words = super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = get_close_matches(args[0], self._names, 1)
+            raise click.UsageError(f"{error.message} Did you mean '{near[0]}'?", ctx) if near else error from None
+        known = {flag for param in command.params for flag in param.opts} if command else set[str]()
+        for place, (flag, sign, value) in enumerate(word.partition("=") for word in words):
+            if RENAMED.get(flag) in known:
+                click.echo(f"fdbcore {name}: {flag} is called {RENAMED[flag]} now", err=True)
+                words[place] = f"{RENAMED[flag]}{sign}{value}"
+        return name, command, words
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands, in the given order."""

@@ -12,6 +12,7 @@ import click
 
 from fdbcore.runtime.redaction import write_no_secrets
 
+from .colours import drawn_on
 from .exits import FAILED, begin_work
 from .lazy import TYPED, LazyCommands
 
@@ -51,7 +52,7 @@ def main(context: click.Context) -> None:
         from .env_file import take_secrets
 
         take_secrets(Path(".env"), context.meta[TYPED])
-    write_no_secrets()
+    write_no_secrets(drawn_on)
     begin_work()
     if context.invoked_subcommand is None:
         click.echo(FIRST_STEPS)

@@ -165,15 +165,19 @@ def tell_damaged(command: str, calls: Iterable[Call]) -> int:
     return FAILED if any(call.is_unreadable for call in calls) else DONE
 
 
-def marks(command: Callable[..., None]) -> Callable[..., None]:
+def agent_log(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options for agents' own logs."""
-    log = click.option("--marks", type=FILE, metavar="PATH", help="The agent's own log: JSONL, OTLP, LiveKit, Pipecat "
-                       "or Vapi. For several calls, a folder or a pattern of logs, joined by their names.")  # fmt: skip
+    log = click.option("--agent-log", "marks", type=FILE, metavar="PATH", help="The agent's own log: JSONL, OTLP, "
+                       "LiveKit, Pipecat or Vapi. For several calls, a folder or a pattern of logs, joined by their "
+                       "names.")  # fmt: skip
     offset = click.option(
-        "--marks-offset-ms", type=Number(-1e14, 1e14), help="Add this to the times of the log (default: estimated)."
+        "--agent-log-offset-ms",
+        "marks_offset_ms",
+        type=Number(-1e14, 1e14),
+        help="Add this to the times of the log (default: estimated).",
     )
-    session = click.option("--marks-session", metavar="TEXT", help="Only entries of the log that hold this, such as a "
-                           "call's id.")  # fmt: skip
+    session = click.option("--agent-log-session", "marks_session", metavar="TEXT", help="Only entries of the log that "
+                           "hold this, such as a call's id.")  # fmt: skip
     return log(offset(session(command)))
 
 

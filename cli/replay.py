@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 @options.changes
 @click.option("--real-time", is_flag=True, help="Run on the live clock: same results, plus a timing certificate.")
 @click.option("--count-bad-input", is_flag=True, help="Count sides that are mixed, exchanged or out of step, too.")
-@click.option("--line-open", is_flag=True, help="B could answer until the end: A did not hang up after its last turn.")
+@click.option("--no-hang-up", "line_open", is_flag=True, help="A did not hang up after its last turn: B could answer.")
 @click.option("--from", "start", metavar="TIME", help="Leave out what comes before: 12.5, 0:12; from the end: -1:00.")
 @click.option("--to", "end", metavar="TIME", help="Leave out what comes after, such as the good-bye: 3:40 or -0:10.")
 @click.option("--jobs", type=options.Whole(1), help="Sessions replayed at a time (default: one per processor).")
 @click.option("--engine", metavar="ray[://HOST:PORT]", help="Replay several sessions on a Ray cluster.")
 @click.option("--store", metavar="URL", help="Object store for machines that do not see --out: s3://BUCKET/FOLDER.")
 @click.option("--meta", type=FILE, help="CSV table about the calls, joined by path or file name; it may have "
-              "agent_channel (of B), measure_from, measure_to, leave_out (0:00-0:12; 1:30-2:05), marks_file, "
-              "marks_offset_ms, marks_started_at, marks_session.")  # fmt: skip
+              "agent_channel (of B), measure_from, measure_to, leave_out (0:00-0:12; 1:30-2:05), agent_log_file, "
+              "agent_log_offset_ms, agent_log_started_at, agent_log_session.")  # fmt: skip
 @click.option("--labels", type=FILE, help="Labels by people (CSV, TextGrid, RTTM, Audacity): a file or a folder.")
-@options.marks
+@options.agent_log
 @click.option("--out", type=FILE, default=Path("fdbcore-run"), show_default=True, help="Output folder of the run.")
 @options.as_json
 @options.quiet

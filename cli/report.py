@@ -21,6 +21,7 @@ from .suites import given
 
 _OF_TRENDS: Final = ("runs", "cluster", "different_settings", "as_json", "quiet")
 """The options that several runs take."""
+_OF_FOLDERS: Final = ("runs", "quiet")
 
 
 @click.command(short_help="Write the pages of a run, or compare runs.")
@@ -55,7 +56,7 @@ _OF_TRENDS: Final = ("runs", "cluster", "different_settings", "as_json", "quiet"
 @click.option("--strip", "strips", multiple=True, metavar="CALL@START-END", help="With --figures: also draw this part "
               "of a call, such as call@1:05-1:15.")  # fmt: skip
 @options.since
-@options.marks
+@options.agent_log
 @options.as_json
 @options.quiet
 @click.pass_context
@@ -66,13 +67,16 @@ def report(context: click.Context, /, **given_options: Any) -> None:  # noqa: AN
     tables, index.html and the pages of its calls, RUN/NAME/report.html, are written again. --call writes the pages of
     single calls. --baseline and --gate compare, and write RUN/compare.html. All pages show the comparison and the
     gates that the run was last given, until its scores change. `fdbcore score RUN --by COLUMN` compares the groups of
-    one run. Several runs, such as one per version or day, make a trend: trend.html in the folder of the latest.
+    one run. Several runs, such as one per version or day, make a trend: trend.html in the folder of the latest. A
+    folder of runs gets a page that lists them all, RUNS/index.html.
 
     With --gate the exit code is 0 if all gates passed, 1 if one failed, and 3 if one could not be measured or has too
     few calls to be decided.
 
     Example: fdbcore report RUN --baseline OLD
     """
+    from fdbcore.recording.run import is_recorded, runs_in
+
     asked = ReportOptions(**given_options)
     if len(asked.runs) > 1:
         for option in given(context, [name for name in context.params if name not in _OF_TRENDS]):
@@ -83,6 +87,13 @@ def report(context: click.Context, /, **given_options: Any) -> None:  # noqa: AN
             sys.exit(trend(asked))
     asked.check()
     path = asked.runs[0] if asked.runs else options.newest()
+    if not is_recorded(path) and runs_in(path):
+        for option in given(context, [name for name in context.params if name not in _OF_FOLDERS]):
+            raise click.UsageError(f"{option}: expected one RUN, got {path}, which holds several: name one of them")
+        with _one_line(FAILED):
+            from .compare import start
+
+            sys.exit(start(path, asked.quiet))
     with _one_line(UNMEASURED if asked.gate else FAILED):
         sys.exit(_report(path, asked))
 

@@ -79,9 +79,9 @@ RULES: Final = (
         ["by"],
         ["baseline", "figures"],
     ),
-    Rule("--marks: expected --call, to say which call the log belongs to", ["marks"], ["names"]),
-    Rule("--marks-offset-ms: expected --marks", ["marks_offset_ms"], ["marks"]),
-    Rule("--marks-session: expected --marks", ["marks_session"], ["marks"]),
+    Rule("--agent-log: expected --call, to say which call the log belongs to", ["marks"], ["names"]),
+    Rule("--agent-log-offset-ms: expected --agent-log", ["marks_offset_ms"], ["marks"]),
+    Rule("--agent-log-session: expected --agent-log", ["marks_session"], ["marks"]),
     Rule("--call, --embed: expected no --figures", ["names", "embed"], none_of=["figures"]),
     Rule("--json: expected --baseline, --gate or --figures", ["as_json"], ["baseline", "gate", "figures"]),
 )

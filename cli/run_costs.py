@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 import click
+from msgspec import to_builtins
 
 from fdbcore import clock
+from fdbcore.measures.costs import RunCosts, SystemCosts
+from fdbcore.report.format import NONE, clock_text, usd_text
+from fdbcore.runs.estimates import ASSUMED, expected_usd, priced_on
 from fdbcore.runs.folder import RunFolder
-
-if TYPE_CHECKING:
-    from fdbcore.measures.costs import SystemCosts
-    from fdbcore.runs.folder import RunFolder
-    from fdbcore.runs.plan import Case, RunPlan
-    from fdbcore.runs.prepared import PreparedRun
-    from fdbcore.runs.requests import RunRequest
+from fdbcore.runs.plan import Case, RunPlan
+from fdbcore.runs.prepared import PreparedRun
+from fdbcore.runs.requests import RunRequest
+from fdbcore.runs.runner import expected_wall_s
+from fdbcore.runs.services import endings, recipients
 
 
 def print_costs(ready: PreparedRun, request: RunRequest, as_json: bool) -> None:
@@ -25,13 +26,6 @@ def print_costs(ready: PreparedRun, request: RunRequest, as_json: bool) -> None:
 
     With a limit of its cost, a line says whether all of it fits.
     """
-    from msgspec import to_builtins
-
-    from fdbcore.measures.costs import RunCosts
-    from fdbcore.report.format import NONE, clock_text
-    from fdbcore.runs.estimates import ASSUMED, priced_on
-    from fdbcore.runs.services import endings, recipients
-
     plan, left = ready.plan, RunFolder(ready.path, ready.plan).left(request.again)
     rows = _costs(plan, left, ready.jobs)
     if as_json:
@@ -66,9 +60,6 @@ def _beside_limit(folder: RunFolder, left: Sequence[Case], max_usd: float) -> st
 
     The first call of a run begins under any limit.
     """
-    from fdbcore.report.format import usd_text
-    from fdbcore.runs.estimates import expected_usd
-
     plan = folder.plan
     spent = sum(cost.usd for case in plan.cases if (cost := folder.cost(case)) is not None)
     sums = list(
@@ -83,9 +74,6 @@ def _beside_limit(folder: RunFolder, left: Sequence[Case], max_usd: float) -> st
 
 
 def _costs(plan: RunPlan, all_left: Sequence[Case], slots: int) -> dict[str, SystemCosts]:
-    from fdbcore.measures.costs import SystemCosts
-    from fdbcore.runs.estimates import expected_usd
-    from fdbcore.runs.runner import expected_wall_s
 
     rows: dict[str, SystemCosts] = {}
     for name in [*plan.systems, "all"]:

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import click
 
+from fdbcore.analysis.corpus import Run
+from fdbcore.analysis.settings_differences import confirmed_unlike
+from fdbcore.analysis.survey import Survey
+from fdbcore.analysis.systems import CaseCounts, RunSummary
+from fdbcore.measures.costs import total
+from fdbcore.measures.reading import Reading
+from fdbcore.protocols import CLEAN
+from fdbcore.recording.files import REPORT
+from fdbcore.recording.run import state_of_case
+from fdbcore.report.call.document import Document
+from fdbcore.report.call.screen import screen
+from fdbcore.report.format import clock_text, cost_in_short, cost_text, counted, usd_text
+from fdbcore.report.terminal import filled
 from fdbcore.runs.folder import RunFolder
+from fdbcore.runs.live import HeldRun
 from fdbcore.runs.plan import Case
 from fdbcore.runs.watch import GO_ON
+from fdbcore.session.converse import IN_TEXT, NOT_COUNTED
+from fdbcore.types import ticks_to_s
 
 from .corpus import print_run
 from .options import DONE, FAILED, INTERRUPTED, screen_columns
 from .progress import Display
+from .score_suite import print_scores
 from .status import Status
-
-if TYPE_CHECKING:
-    from fdbcore.analysis.corpus import Run
-    from fdbcore.analysis.survey import Survey
-    from fdbcore.analysis.systems import CaseCounts, RunSummary
-    from fdbcore.measures.reading import Reading
-    from fdbcore.report.call.document import Document
-    from fdbcore.runs.live import HeldRun
 
 
 class RunScreen(Display):
@@ -60,14 +68,6 @@ class RunScreen(Display):
 
     def results(self, summary: RunSummary, shown: tuple[Reading, Document] | Survey | None) -> None:
         """Print the summary as JSON; or how cases ended, what they cost, the tables or the report of a single case."""
-        from fdbcore.analysis.corpus import Run
-        from fdbcore.analysis.settings_differences import confirmed_unlike
-        from fdbcore.protocols import CLEAN
-        from fdbcore.recording.files import REPORT
-        from fdbcore.report.call.screen import screen
-        from fdbcore.report.format import cost_text
-        from fdbcore.session.converse import NOT_COUNTED
-
         self._status.clear()
         folder = self.folder
         if self._like is not None:
@@ -103,8 +103,6 @@ class RunScreen(Display):
 
         held: None if Ctrl-C came once calls had ended.
         """
-        from fdbcore.report.format import counted
-
         folder = self.folder
         left = len(folder.left())
         if held is None or held.summary is None or (left and self.asked() != GO_ON):
@@ -114,8 +112,6 @@ class RunScreen(Display):
             why = f"{held.why_left}, " if held.why_left else ""
             self.warn(f"{why}{self._left_text(left, 'with a higher --max-cost or none, ' if why else '')}")
         if self._lines and held.scores is not None:
-            from .score_suite import print_scores
-
             print_scores(held.scores, self)
         elif self._lines and folder.plan.material is not None and self._kinds["done"]:
             lead = "the replies are text; score them with " if _is_text_only(folder) else ""
@@ -133,16 +129,12 @@ class RunScreen(Display):
 
 def _is_text_only(folder: RunFolder) -> bool:
     """Whether every case that is done was answered in text alone, so that there is no turn-taking to measure."""
-    from fdbcore.session.converse import IN_TEXT
-
     outcomes = [outcome for case in folder.plan.cases if (outcome := folder.outcome(case)) is not None]
     return {outcome["reason"] for outcome in outcomes if outcome["kind"] == "done"} == {IN_TEXT}
 
 
 def _outcome_lines(summary: RunSummary) -> Iterator[str]:
     """How the cases of each system ended; of several systems only the reasons, as a table shows the counts."""
-    from fdbcore.report.terminal import filled
-
     systems = summary["systems"]
     for name, found in systems.items():
         lines = [f"{name}: {_counts_text(found['cases'])}"] if len(systems) == 1 else []
@@ -161,11 +153,6 @@ def _counts_text(counts: CaseCounts) -> str:
 
 def _of_first(folder: RunFolder, first: Sequence[Case], left: int) -> Iterator[str]:
     """What each of the first cases took and cost, and about what those that are left will take and cost."""
-    from fdbcore.measures.costs import total
-    from fdbcore.recording.run import state_of_case
-    from fdbcore.report.format import clock_text, cost_in_short, cost_text, usd_text
-    from fdbcore.types import ticks_to_s
-
     lengths_s = [ticks_to_s(state_of_case(folder.path / case.name).get("n_ticks", 0)) for case in first]
     costs = [folder.cost(case) for case in first]
     for case, length_s, cost in zip(first, lengths_s, costs, strict=True):

@@ -65,7 +65,7 @@ def score(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401
     from .score_suite import print_expected, score_suite
 
     for option in given(context, _RUN_OPTIONS):
-        raise click.UsageError(f"{option} cannot be combined with --suite")
+        raise click.UsageError(f"{option}: expected it without --suite, for runs of calls")
     request = ScoreRequest(paths, suite=suite.name, options=values, typed=context.meta[TYPED], **fields)
     sys.exit(print_expected(request, quiet) if is_dry else score_suite(request, as_json, quiet))
 

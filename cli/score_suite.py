@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
+
+from fdbcore.report.format import clock_text, counted, usd_text
+from fdbcore.report.scorecard.screen import screen
+from fdbcore.runs.requests import ScoreRequest
+from fdbcore.runs.suite_scores import SuiteScores, expected_uses, scored
+from fdbcore.runs.watch import Watch
+from fdbcore.runtime.redaction import asking_nobody
 
 from . import options
 from .endings import one_line
 from .options import DONE, FAILED
 from .status import Status, Teller
 
-if TYPE_CHECKING:
-    from fdbcore.runs.requests import ScoreRequest
-    from fdbcore.runs.suite_scores import SuiteScores
-    from fdbcore.runs.watch import Watch
-
 
 def score_suite(request: ScoreRequest, as_json: bool, quiet: bool) -> int:
     """Score by the measures of a benchmark, print the results, and return the exit code."""
-    from msgspec.structs import replace
-
-    from fdbcore.runs.suite_scores import scored
-
     with one_line("fdbcore score", "run the same command again to continue"), Status(quiet or as_json) as status:
         watch = Teller("fdbcore score", status, quiet)
         found = scored(replace(request, watch=watch))
@@ -36,8 +34,6 @@ def score_suite(request: ScoreRequest, as_json: bool, quiet: bool) -> int:
 
 def print_scores(found: SuiteScores, watch: Watch) -> None:
     """Print what the scoring did, the scorecard, and its page."""
-    from fdbcore.report.scorecard.screen import screen
-
     for line in found.told:
         watch.note(line)
     click.echo(f"{screen(found.card, options.columns())}\n\n{found.page}")
@@ -45,12 +41,6 @@ def print_scores(found: SuiteScores, watch: Watch) -> None:
 
 def print_expected(request: ScoreRequest, quiet: bool) -> int:
     """Print what scoring would ask of others, and what that costs; return the exit code."""
-    from msgspec.structs import replace
-
-    from fdbcore.report.format import clock_text, counted, usd_text
-    from fdbcore.runs.suite_scores import expected_uses
-    from fdbcore.runtime.redaction import asking_nobody
-
     with one_line("fdbcore score", "nothing was asked"), Status(quiet) as status, asking_nobody():
         uses, ends = expected_uses(replace(request, watch=Teller("fdbcore score", status, quiet)))
     for use in uses:

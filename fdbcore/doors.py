@@ -1,5 +1,7 @@
 """The doors of packages: what a package gives to others stands in its `__init__.pyi`, and is imported when first used.
 
+So are the parts of a benchmark, which are listed long before they are needed (`Later`).
+
 As in SPEC 1 of Scientific Python (https://scientific-python.org/specs/spec-0001): type checkers and editors read the
 stub, so that a package can offer all its modules in one place and still cost nothing to import.
 """
@@ -13,6 +15,21 @@ TYPE_CHECKING = False  # as in typing, whose import takes so long that a Ctrl-C 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+
+class Later:
+    """A function of another module, "MODULE:NAME", which is imported when the function is first called.
+
+    given: its first arguments.
+    """
+
+    def __init__(self, place: str, *given: object) -> None:
+        self.place, self.given = place, given
+
+    def __call__(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+        """Import the module, and call the function."""
+        module, _, name = self.place.partition(":")
+        return getattr(importlib.import_module(module), name)(*self.given, *args, **options)
 
 
 def _names_through(package: str) -> dict[str, str]:

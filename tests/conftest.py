@@ -1,5 +1,5 @@
 """Settings of all tests. Tests that need hours or environments of their own run by a flag alone: `--fuzz`, `--outside`,
-`--nemo`. Property tests are bounded in the ordinary run, and long with `--fuzz`.
+`--nemo`, `--emulated`. Property tests are bounded in the ordinary run, and long with `--fuzz`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import ipaddress
 import os
 import signal
 import ssl
+import threading
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ FLAGS = {
     "fuzz": "only the long runs of property tests (make fuzz)",
     "outside": "only tests with a server of others in an environment of its own (make outside)",
     "nemo": "only tests with NeMo in an environment of its own (make nemo)",
+    "emulated": "only tests of the core on emulated processors (make aarch64)",
 }
 """Marks of tests that run by a flag of the same name alone: any `-m` that is typed would replace a default one."""
 
@@ -42,14 +45,41 @@ os.environ.pop("COLUMNS", None)
 # for each other in a loop. numpy counts them as it is loaded, so this holds for processes that begin from here on.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-MUCH_STEAL = 0.1
-"""Of the processors' time: from here on, no test of real time can tell what has failed."""
+MUCH_TAKEN = 0.05
+"""Share of the time: from here on, no test of real time can tell what has failed. With 20 busy processes on two
+processors it was 0.06 to 0.08, and a quarter of the tests with servers of others failed."""
 
 PAGES = "test_docs.py"
 
 
-class HostTookTime(Exception):
-    """A test of real time failed while the host took some of the processors' time: it is run once more."""
+class OthersTookTime(Exception):
+    """A test of real time failed while others took some of the processors' time: `make test-all` runs it once more."""
+
+
+class Watch(threading.Thread):
+    """Measures whether there is real time: it wakes each 10 ms, and the kernel counts how long it waits to go on."""
+
+    def __init__(self) -> None:
+        super().__init__(name="watch", daemon=True)
+        self._ended = threading.Event()
+        self.taken_share = 0.0
+        """Of the processors' time by the host, or of its own time by others: the larger one."""
+        self.told = ""
+
+    def run(self) -> None:
+        from fdbcore.runtime.machine import Processors, cause_of_missed_ticks
+
+        before, began_s = Processors.now(), time.monotonic()
+        while not self._ended.wait(0.01):
+            pass
+        found, lasted_s = Processors.now().since(before), max(1.0, time.monotonic() - began_s)  # less is noise
+        self.taken_share = max(found["steal_share"] or 0.0, (found["waited_ms"] or 0.0) / 1000 / lasted_s)
+        self.told = cause_of_missed_ticks(found)
+
+    def end(self) -> None:
+        """What it found is known from here on."""
+        self._ended.set()
+        self.join()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -86,7 +116,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Variables that a test sets, as by a `.env`, end with it. A test of real time that fails says what the machine
-    had; it is run again where the host took some of that, and skipped where it took much.
+    had; it is run again where others took some of that, and skipped where they took much in the last run, too.
     """
     with patch.dict(os.environ):
         return (yield from _explained(item))
@@ -105,23 +135,25 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def _explained(item: pytest.Item) -> Generator[None, Any, Any]:
-    if item.get_closest_marker("live") is None:
+    if not any(item.get_closest_marker(mark) for mark in ("live", "outside")):
         return (yield)
-    from fdbcore.runtime.machine import NOTED_STEAL, Processors, cause_of_missed_ticks
+    from fdbcore.runtime.machine import NOTED_STEAL
 
-    before = Processors.now()
+    watch = Watch()
+    watch.start()
     try:
         return (yield)
     except Exception as error:
-        found = Processors.now().since(before)
-        told = cause_of_missed_ticks(found)
-        steal_share = found["steal_share"] or 0.0
-        if steal_share >= MUCH_STEAL:
-            pytest.skip(f"{told}; it failed with {error!r}")
-        if steal_share >= NOTED_STEAL:
-            raise HostTookTime(told) from error
-        error.add_note(f"Why, as far as the kernel reports it: {told}.")
+        watch.end()
+        is_last = getattr(item, "execution_count", 1) > (item.config.getoption("reruns", None) or 0)
+        if watch.taken_share >= MUCH_TAKEN and is_last:
+            pytest.skip(f"{watch.told}; it failed with {error!r}")
+        if watch.taken_share >= NOTED_STEAL:
+            raise OthersTookTime(watch.told) from error
+        error.add_note(f"Why, as far as the kernel reports it: {watch.told}.")
         raise
+    finally:
+        watch.end()
 
 
 @pytest.fixture

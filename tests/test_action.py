@@ -1,7 +1,5 @@
 """The GitHub Action and the workflow that uses it: their steps are run in order, with the services of GitHub faked."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

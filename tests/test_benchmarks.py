@@ -1,7 +1,5 @@
 """What benchmarks measure of other processes, and that a missed goal is said at the end."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

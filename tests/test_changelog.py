@@ -1,7 +1,5 @@
 """CHANGELOG.md and the fragments of changelog.d: short entries, under the headings that a release has."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shutil

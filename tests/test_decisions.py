@@ -1,7 +1,5 @@
 """docs/decisions.md: what is said to hold a decision is there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

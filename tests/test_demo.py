@@ -1,7 +1,5 @@
 """The demo: its set-up, and what it makes of a machine that is too busy. Programs stand in for commands and pip."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -85,11 +83,12 @@ def test_the_set_up_says_what_it_does_and_what_went_wrong(tmp_path: Path, status
     environment = {**os.environ, "STATUS": str(status)}
     command = ["make", "--no-print-directory", "--silent", ".venv/base"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.stdout.splitlines() == [
-        "--- Setting up .venv, once: about three minutes, 700 MB",
+    told = [
         "--- Fetching packages",
         "--- Compiling the core, for a minute or two",
         "--- Installing 2 packages",
         "ERROR: no room on the disk",
     ]
+    runs = 1 if status else 2  # first the package itself, then what the demo needs beside it
+    assert done.stdout.splitlines() == ["--- Setting up .venv, once: about three minutes, 700 MB", *runs * told]
     assert (done.returncode == 0, (tmp_path / ".venv" / "base").exists()) == (status == 0, status == 0)

@@ -1,7 +1,5 @@
 """README and docs: every command they show runs, or says what it needs, and the pages agree with the code."""
 
-from __future__ import annotations
-
 import os
 import re
 import runpy
@@ -19,6 +17,7 @@ import click
 import pytest
 import soundfile
 from click.testing import CliRunner
+from helpers.patience import PATIENCE_S
 
 from fdbcore.cli.main import main
 
@@ -133,7 +132,7 @@ def test_the_commands_of_a_page_run(page: Path, clone: Path) -> None:
 
 
 def ran_in_shell(command: str) -> tuple[int, str]:
-    ran = subprocess.run(["bash", "-ec", command], capture_output=True, text=True, timeout=120)
+    ran = subprocess.run(["bash", "-ec", command], capture_output=True, text=True, timeout=PATIENCE_S)
     return ran.returncode, f"{ran.stdout[-1500:]}\n{ran.stderr[-1500:]}"
 
 

@@ -1,7 +1,5 @@
 """`import fdbcore`: its functions give what the commands give, and every name says what it takes and gives."""
 
-from __future__ import annotations
-
 import csv
 import inspect
 import json

@@ -1,7 +1,5 @@
 """Texts of others that are long and odd take no time: what reads them is linear."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import partial
@@ -36,10 +34,10 @@ READERS: list[tuple[Callable[[str], object], list[str]]] = [
 
 @pytest.mark.parametrize(("read", "part"), [(read, part) for read, parts in READERS for part in parts])
 def test_what_reads_a_text_is_linear(read: Callable[[str], object], part: str) -> None:
-    begun_s = time.perf_counter()
+    begun_s = time.thread_time()
     for around in ("", "``` ", "**Roleplay ", "T1 ("):
         try:
             read(around + part * (60_000 // len(part)) + "x)")
         except InputError:
             pass
-    assert time.perf_counter() - begun_s < 4
+    assert time.thread_time() - begun_s < 4

@@ -1,7 +1,5 @@
 """Calls with planted cut-offs: replaying their audio finds each of them, and nothing else."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The shipped sample session holds what its ground truth says, and its script makes both again."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What the sdist contains: all that the wheel, the tests and the pages need, and nothing that was made here."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The lists of `make smoke` and of slow tests: each test that they name is there, and `make smoke` has each room."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

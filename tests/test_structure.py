@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import re
 import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -17,6 +18,9 @@ from pathlib import Path
 import pytest
 
 import fdbcore
+from fdbcore import registry
+from fdbcore.doors import Later
+from fdbcore.protocols.suite import Suite
 from fdbcore.registry import SUITES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -171,6 +175,32 @@ def test_a_suite_knows_few_modules_of_others(suite: str) -> None:
         other for name, source in SOURCES.items() if f"{name}.".startswith(f"{own}.") for other in imported(source)
     }
     assert len({other for other in others if not f"{other}.".startswith(f"{own}.")}) <= 25
+
+
+def places(value: object) -> Iterator[tuple[Later, str]]:
+    """What stands in other modules, with what it is called there: of a suite, its labels and its commands."""
+    for name, part in inspect.getmembers(value):
+        if isinstance(part, Later):
+            yield part, name
+
+
+def found(part: Later) -> Callable[..., object]:
+    module, name = part.place.split(":")
+    function: Callable[..., object] = getattr(importlib.import_module(module), name)
+    return function
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_what_stands_in_another_module_is_called_as_the_interface_says(name: str) -> None:
+    suite = registry.suite(name)
+    methods = {part: inspect.signature(getattr(Suite, method)).parameters for part, method in places(suite)}
+    assert methods
+    for part, expected in methods.items():
+        assert len(inspect.signature(found(part)).parameters) == len(part.given) + len(expected) - 1, part.place
+    fields = {"holds": 1, "agree": 4, "rate": 3, "do": 2, "reads": 1}
+    for owner in filter(None, (suite.labels, *suite.commands)):
+        for part, field in places(owner):
+            assert len(inspect.signature(found(part)).parameters) == fields[field], part.place
 
 
 @pytest.mark.parametrize("module", ["fdbcore", "fdbcore.cli.main", "fdbcore.runs.replay"])

@@ -1,7 +1,5 @@
 """The benchmark of voice activity over lines: truth by construction, what the lines claim, and the scores."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -156,10 +154,7 @@ def near_speech(spans: Spans, n_samples: int, after_s: float) -> Bools:
     return marks
 
 
-@pytest.mark.parametrize(
-    "name",
-    [line.name for line in lines.TUNING if line.name.split()[0] in lines.NOISES],
-)
+@pytest.mark.parametrize("name", [line.name for line in lines.TUNING if line.name.split()[0] in lines.NOISES])
 def test_noise_has_the_ratio_that_its_line_names(name: str, spoken: Dialogue, material: Material) -> None:
     ratio_db = float(name.split()[1])
     noise = added(LINES[name], spoken, material)

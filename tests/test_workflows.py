@@ -1,7 +1,5 @@
 """The workflows of the repository: their lines are run as GitHub runs them, with the tools behind `make` faked."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -59,7 +57,7 @@ def checkout(tmp_path: Path) -> Path:
         for name in (*TOOLS, "python3"):
             (folder / "bin" / name).write_text(PYTHON if name == "python3" else TOOL)
             (folder / "bin" / name).chmod(0o755)
-    for name in ("base", "dev"):
+    for name in ("core", "base", "test", "dev"):
         (made / ".venv" / name).touch()
     return made
 

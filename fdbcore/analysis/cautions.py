@@ -39,8 +39,7 @@ def cautions_of(groups: Mapping[str, Measures], column: str | None = None) -> It
         listed = " and ".join([*filter(None, [", ".join(having[:-1])]), having[-1]])
         prefix = f"for {listed}, " if having != ("",) else ""
         units = f"{FEW_CLUSTERS} {units_text(column, FEW_CLUSTERS)}"
-        why = f"{prefix}each of these happened, or did not happen, in fewer than {units}"
-        yield f"few events: {why}, so its interval may be too narrow: {', '.join(labels)}"
+        yield f"{prefix}{', '.join(labels)}: fewer than {units} decide this, so its interval may be too narrow"
 
 
 def _is_rare(summary: Summary | None) -> bool:

@@ -14,7 +14,7 @@ from fdbcore.analysis.gate_moments import GateMoment, worsened
 from fdbcore.analysis.gate_results import DecidedGates
 from fdbcore.analysis.groups import CallGroup, groups
 from fdbcore.analysis.input_notes import input_notes
-from fdbcore.analysis.longer_moments import LongerBetween, longer_moments
+from fdbcore.analysis.longer_moments import LongerBetween, LongestMoments, longer_moments, longest_moments, read_moments
 from fdbcore.analysis.matching import MOST_COMPARED, Matched, are_few, match, match_groups, side, tested
 from fdbcore.analysis.settings_differences import check_one_detector, check_same_detector, differing_between
 from fdbcore.analysis.summaries import Summary, summarise
@@ -42,6 +42,9 @@ class ComparedCalls(LongerBetween):
     items: Annotated[Count, Meta(description="that either side has")]
     shared: Annotated[Count, Meta(description="that both sides have")]
     measures: list[ComparedMeasure]
+    longest: NotRequired[
+        Annotated[list[LongestMoments], Meta(description="a against its baseline, all calls: may be chance")]
+    ]
 
 
 class DescribedRun(TypedDict):
@@ -185,13 +188,16 @@ class Sides:
     def compared(self, by: str | None, cluster: str | None) -> RunComparison:
         """The comparison as JSON values, without gates; see `compare`.
 
-        Of all calls, beside groups, only the moments that are longer are listed, if there are any.
+        Of all calls, beside groups, only the moments that are longer and the longest are listed, if there are any.
         """
         matched, lonely = pairs(self.of_run, self.of_baseline, by, cluster) if self.baseline or by else ([], [])
         # What got worse in a few calls of each group may be too little in any of them: all are asked together too.
         whole = match("all calls", self.of_run, self.of_baseline, cluster) if self.of_baseline and by else None
         found = [*zip(matched, rows(matched), strict=True), *([(whole, [])] if whole else [])]
-        longer_of = longer_moments([of for of, _ in found])
+        read = read_moments([of for of, _ in found])
+        longer_of = longer_moments([of for of, _ in found], read)
+        # The last is of all calls, if there is a baseline.
+        longest_of = [longest_moments(of, read) if self.baseline and of is found[-1][0] else None for of, _ in found]
         return {
             "schema": COMPARISON_SCHEMA,
             "run": described(self.run),
@@ -208,9 +214,10 @@ class Sides:
                     "shared": of.shared,
                     "measures": measures,
                     "longer": longer,
+                    **({} if longest is None else {"longest": longest}),
                 }
-                for (of, measures), longer in zip(found, longer_of, strict=True)
-                if measures or longer
+                for (of, measures), longer, longest in zip(found, longer_of, longest_of, strict=True)
+                if measures or longer or longest
             ],
         }
 

@@ -131,6 +131,11 @@ class Run:
         return [call for call in self.calls if call.unscored is None]
 
     @property
+    def created(self) -> str:
+        """When its first scored call was made (UTC, ISO 8601); "" if that is not known. Later scores do not count."""
+        return str(self.scored[0].recording.meta.get("created", "")) if self.scored else ""
+
+    @property
     def settings(self) -> Settings | None:
         """The settings that most scored calls have; None if no call is scored."""
         return next(iter(self._made_by[0].values()), (None, 0))[0]

@@ -53,9 +53,7 @@ class MeasuredDifference(TypedDict):
 Pool: TypeAlias = tuple[Sequence[Quantity], Sequence[str]]
 """The quantities of one measure, one per session, and the cluster of each; see `score.pool`."""
 
-ALIKE_ON_A_SIDE: Final = (
-    "no interval: on one side all clusters agree, such as on no event, and so few do not show how clusters differ"
-)
+ALIKE_ON_A_SIDE: Final = "no interval: all clusters of one side have the same value"
 TOO_FEW_TO_TELL: Final = "so few clusters that no test could find a difference"
 SIGNIFICANT: Final = 0.05
 FEWEST_CLUSTERS: Final = 4

@@ -194,19 +194,18 @@ class FactsTable:
         """The rows that hold for these calls, group by group, as they are."""
         numbers = {number for call in calls if (number := self.number(call)) is not None}
         for group, (start, end) in enumerate(pairwise(self._starts)):
-            assert self._file is not None
             if held := [number - start for number in range(start, end) if number in numbers]:
-                yield self._file.read_row_group(group).take(held)
+                with suppress(DamagedTableError):  # then its calls are read anew, the next time
+                    yield self._read_columns(group).take(held)
 
     @cached_property
     def _file(self) -> ParquetFile | None:
         """The file of the table; None if it is missing, cannot be read, or is of another version."""
         if not (self.path / TABLE).is_file() or not has_tables():
             return None
-        from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
 
-        with suppress(OSError, ArrowException):
+        with suppress(*_unreadable()):
             file = ParquetFile(self.path / TABLE, page_checksum_verification=True)
             made = file.schema_arrow
             is_ours = (made.metadata or {}).get(b"fdbcore") == _made_by()
@@ -260,19 +259,32 @@ class FactsTable:
         return [text for group in range(len(self._starts) - 1) for text in self._read_group(name, group)]
 
     def _read_group(self, name: str, group: int) -> list[Any]:
-        from pyarrow import ArrowException
-
-        assert self._file is not None
+        found = self._read_columns(group, [name])
         try:
-            values: list[Any] = self._file.read_row_group(group, [name]).column(0).to_pylist()
-        except (OSError, ArrowException) as error:
+            values: list[Any] = found.column(0).to_pylist()
+        except _unreadable() as error:
             raise self._damaged() from error
         return values
+
+    def _read_columns(self, group: int, names: list[str] | None = None) -> Table:
+        """Columns of a group of rows, or all of them. Raises DamagedTableError."""
+        assert self._file is not None
+        try:
+            return self._file.read_row_group(group, names)
+        except _unreadable() as error:
+            raise self._damaged() from error
 
     def _damaged(self) -> DamagedTableError:
         self._rows = {}
         self._numbers.clear()
         return DamagedTableError()
+
+
+def _unreadable() -> tuple[type[Exception], ...]:
+    """What reading a damaged file raises; names in it that are no UTF-8 raise a ValueError."""
+    from pyarrow import ArrowException
+
+    return OSError, ValueError, ArrowException
 
 
 def has_tables() -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from fdbcore.errors import InputError, nearest
-from fdbcore.measures.catalogue import MEASURES
+from fdbcore.measures.catalogue import MEASURES, id_of
 from fdbcore.runtime.toml_values import read_toml
 from fdbcore.stats.bootstrap import ITEMS_BEYOND, LEVEL, Quantile, Statistic, mean
 
@@ -21,7 +21,7 @@ DEFAULTS: Final = "defaults"
 
 NUMBER: Final = r"[0-9]{1,15}(?:\.[0-9]+)?"
 LINE: Final = re.compile(
-    rf"\s*(?P<measure>\w+)(?:\.(?P<statistic>\w+))?\s*(?P<relation><=|>=)\s*"
+    rf"\s*(?P<measure>[^\s<>=][^<>=]*?)(?:\.(?P<statistic>\w+))?\s*(?P<relation><=|>=)\s*"
     rf"(?:(?P<baseline>baseline)\s*(?:\*\s*(?P<times>{NUMBER}))?\s*(?:(?P<sign>[+-])\s*(?P<plus>{NUMBER}))?"
     rf"|(?P<limit>-?{NUMBER}))\s*"
 )
@@ -33,9 +33,9 @@ _QUANTILE: Final = re.compile(r"p([0-9]{1,2}(?:\.[0-9]+)?)")
 class Gate:
     """One condition: the statistic of a measure is at most (or at least) `times` that of the baseline, plus `plus`.
 
-    text: the condition as it is written. statistic: as it is written; "" for the default of the measure. times: 0 if
-    the limit is the number `plus`. where: the values that columns of the calls must have. source: where the limit comes
-    from, for readers.
+    text: the condition as it is written, with the id of the measure. statistic: as it is written; "" for the default of
+    the measure. times: 0 if the limit is the number `plus`. where: the values that columns of the calls must have.
+    source: where the limit comes from, for readers.
     """
 
     text: str
@@ -160,7 +160,9 @@ def parse(text: str, where: Mapping[str, str], place: str) -> Gate:
         times, plus = 0.0, float(found["limit"])
     if found["times"] and not times:
         raise InputError(f"{place}: {text}: expected a factor above 0, got {found['times']}")
-    return Gate(" ".join(text.split()), found["measure"], statistic, found["relation"] == "<=", times, plus, where)
+    measure = id_of(found["measure"]) or found["measure"]
+    text = " ".join(f"{measure}{text[found.end('measure') :]}".split())
+    return Gate(text, measure, statistic, found["relation"] == "<=", times, plus, where)
 
 
 def _check_keys(given: Mapping[str, Any], known: Collection[str], place: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Final, TypedDict
+from typing import Annotated, Final, NotRequired, TypedDict
 
 from msgspec import Meta
 
@@ -24,13 +24,20 @@ from fdbcore.types.units import Seconds
 
 
 class GateMoment(TypedDict):
-    """What to listen to where a gate failed: a moment of a call, or the whole call."""
+    """What to listen to, such as where a gate failed: a moment of a call, or the whole call."""
 
     call: str
     file: Annotated[str, Meta(description="its audio, from the folder of the run")]
     start_s: Seconds
     text: str
     page: Annotated[str, Meta(description="the address of that moment on the page of the call")]
+    length_s: NotRequired[Annotated[Seconds, Meta(description="where it is compared with the other side")]]
+    was: NotRequired[
+        Annotated[
+            GateMoment | None,
+            Meta(description="its like on the other side, of any length; null where that has none"),
+        ]
+    ]
 
 
 WORST: Final = 5

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -11,16 +13,17 @@ from fdbcore.analysis.call_verdicts import CallVerdict, call_verdicts, meets
 from fdbcore.analysis.comparison import Sides
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.differences import difference, estimate
+from fdbcore.analysis.facts import HEALTH, TOLD
 from fdbcore.analysis.gate_file import Gate, Gates, gates_of, read_gates
-from fdbcore.analysis.gate_findings import FindingsBeside
 from fdbcore.analysis.gate_moments import worst
 from fdbcore.analysis.gate_results import DecidedGates, ExitCode, GatedCall, GateResult, gate_result, gate_side
 from fdbcore.analysis.groups import NO_VALUE, CallGroup, unit
 from fdbcore.analysis.line_effects import LineShifts, gate_note
 from fdbcore.analysis.matching import Matched, items_over_lines, match
 from fdbcore.analysis.summaries import pool
-from fdbcore.errors import InputError, nearest
+from fdbcore.errors import FdbError, InputError, nearest
 from fdbcore.measures.catalogue import MEASURES
+from fdbcore.measures.findings import ENDS_UNANSWERED
 from fdbcore.measures.quantities import Share
 from fdbcore.stats.bootstrap import ONE_CLUSTER, Estimate, Interval
 
@@ -28,8 +31,10 @@ PASSED: Final = 0
 FAILED: Final = 1
 UNMEASURED: Final = 3
 """The exit codes of a command with gates."""
+LEAST_MS: Final = 10
+"""Of a limit in milliseconds, as long as a tick: who writes less means seconds."""
 MOST_UNANSWERED: Final = 0.1
-"""A gate on answer times says so if a larger share of the opportunities has no answer: what took longest is missing."""
+"""A gate on latencies says so if a larger share of the opportunities has no response: what took longest is missing."""
 
 
 class Decision(NamedTuple):
@@ -62,7 +67,8 @@ def exit_code(decisions: Sequence[Decision], gates: Gates) -> ExitCode:
 
 def _check(gate: Gate, run: CallGroup, baseline: CallGroup | None) -> None:
     if gate.measure not in MEASURES:
-        raise InputError(f"{gate.text}: expected a measure, got {gate.measure}{nearest(gate.measure, MEASURES)}")
+        known = nearest(gate.measure, [*MEASURES, *(measure.label for measure in MEASURES.values())])
+        raise InputError(f"{gate.text}: expected a measure, got {gate.measure}{known}")
     measure = MEASURES[gate.measure]
     if gate.needs_baseline and baseline is None:
         raise InputError(f"{gate.text}: expected --baseline, which the gate names")
@@ -70,6 +76,8 @@ def _check(gate: Gate, run: CallGroup, baseline: CallGroup | None) -> None:
         raise InputError(f"{gate.text}: expected {gate.measure} alone: it is a share or a rate, and has no quantiles")
     if measure.unit == "share":
         _check_share(gate)
+    if measure.unit == "ms":
+        _check_ms(gate, may_be_zero=gate.needs_baseline or not measure.direction)
     for column, value in gate.where.items():
         _check_where(gate, column, value, run)
 
@@ -80,6 +88,14 @@ def _check_share(gate: Gate) -> None:
         raise InputError(f"{gate.text}: expected to add less than 1 to the baseline: shares are from 0 to 1")
     if not gate.needs_baseline and not 0 <= gate.plus <= 1:
         raise InputError(f"{gate.text}: expected a limit from 0 to 1, as shares are, got {gate.plus:g}")
+
+
+def _check_ms(gate: Gate, may_be_zero: bool) -> None:
+    """Refuse limits that must be seconds: no call would meet them."""
+    least = 1 if gate.needs_baseline else LEAST_MS
+    if abs(gate.plus) < least and not (gate.plus == 0 and may_be_zero):
+        are = f"; {gate.plus:g} s are {1000 * gate.plus:g}" if gate.plus else ""
+        raise InputError(f"{gate.text}: expected milliseconds, {least} or more, got {gate.plus:g}{are}")
 
 
 def _check_where(gate: Gate, column: str, value: str, run: CallGroup) -> None:
@@ -201,13 +217,13 @@ def _but(decision: Decision, beside: FindingsBeside) -> list[str]:
 
 
 def _unanswered(group: CallGroup, share: str) -> list[str]:
-    """How many opportunities have no answer, which no answer time counts, if it is more than MOST_UNANSWERED.
+    """How many opportunities have no response, which no latency counts, if it is more than MOST_UNANSWERED.
 
     share: the id of what counts them, "" for measures of all opportunities.
     """
     shares = [found for each in group.quantities if isinstance(found := each.get(share), Share)]
     missing, n = sum(share.count for share in shares), sum(share.n for share in shares)
-    return [f"{missing:,} of {n:,} had no answer, and no answer time"] if missing > MOST_UNANSWERED * n else []
+    return [f"{missing:,} of {n:,} had no response, and no latency"] if missing > MOST_UNANSWERED * n else []
 
 
 def _on_lines(decision: Decision, shifts: LineShifts) -> str:
@@ -217,3 +233,40 @@ def _on_lines(decision: Decision, shifts: LineShifts) -> str:
     calls = {"run": decision.group.calls} | ({"baseline": decision.baseline_calls} if baseline else {})
     found = {name: shifts.median_of(decision.gate.measure, of) for name, of in calls.items()}
     return gate_note(decision.gate, value, decision.gate.plus, baseline and baseline["value"], found)
+
+
+OF_A_SIDE: Final = ("never_spoke", "fell_silent", "went_on", ENDS_UNANSWERED)
+"""The ids of the findings that say of one side that it was not heard."""
+
+
+class FindingsBeside:
+    """Names the findings in the calls of gates; reads each call once for all of them. unscored: calls in no figure."""
+
+    def __init__(self, unscored: Sequence[Call]) -> None:
+        self.unscored = unscored
+        self._of_call: dict[str, Sequence[str]] = {}
+
+    def told(self, calls: Sequence[Call], unscored: Sequence[Call]) -> list[str]:
+        """Each finding with its number of calls, the most common first: "B fell silent in 2 of 6 calls".
+
+        Before them, how many more calls there are that a gate never sees, as recordings that went wrong.
+        """
+        found = Counter(name for call in calls for name in self._names(call))
+        more = [f"{len(unscored):,} of {len(calls) + len(unscored):,} calls not scored"] if unscored else []
+        return more + [
+            f"{name} in {n:,} of {len(calls):,} call{'s' * (len(calls) > 1)}" for name, n in found.most_common()
+        ]
+
+    def _names(self, call: Call) -> Sequence[str]:
+        if call.name not in self._of_call:
+            self._of_call[call.name] = list(dict.fromkeys(_names(call)))
+        return self._of_call[call.name]
+
+
+def _names(call: Call) -> Iterable[str]:
+    """The names of what is wrong with a call; none if it cannot be read."""
+    with suppress(FdbError):
+        reading = call.recording
+        yield from (found["name"] for found in call.fact(TOLD, reading)["findings"] if found["id"] in OF_A_SIDE)
+        if (health := call.fact(HEALTH, reading)) and health["verdict"] == "bad":
+            yield "bad input"

@@ -92,7 +92,7 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
         *_line("audio missing", missing, ""),
         *_line("bad input", bad, ""),
         *(line for told, names in standing_out(sound_like).items() for line in _line(told, names, "")),
-        *_line("echo or tones", echoing, ": only the measures of published benchmarks count the events that it makes"),
+        *_line("echo or tones", echoing, ": no figure here counts the events that it makes"),
     ]
 
 

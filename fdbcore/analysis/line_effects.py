@@ -36,11 +36,7 @@ class PooledLines(TypedDict):
 
 LEAST_POINTS: Final = 2.0
 MOST_NAMES: Final = 3
-NOT_PLACED: Final[Mapping[LineStatus, str]] = {
-    "unlike": "unlike all lines that were measured",
-    "not measured": "of a detector that was not measured",
-    "not known": "with too little beside the speech to know",
-}
+NOT_PLACED: Final[tuple[LineStatus, ...]] = ("unlike", "not measured", "not known")
 
 
 def shift_of(measure: str, lines: PlacedLines) -> float | None:
@@ -81,18 +77,17 @@ def pooled_lines(found: Iterable[tuple[str, PlacedLines | None]]) -> PooledLines
 
 
 def pooled_text(found: PooledLines) -> str:
-    """The same in a sentence."""
+    """The same in a sentence; "" if no channel moves an answer time by more than its rounding, or is unlike all."""
     parts = []
-    if found["answers_ms"] is not None:
+    if found["answers_ms"] is not None and max(map(abs, found["answers_ms"])) > TICK_MS:
         middle, least, most = found["answers_ms"]
         several = f", from {shift_text(least)} to {shift_text(most)}" if round(least) != round(most) else ""
         calls = f"{found['answers_of']:,} of {found['calls']:,} calls"
-        parts.append(f"answers of B {shift_text(middle)} (median of {calls}{several})")
-    for status, told in NOT_PLACED.items():
-        if names := found["not_placed"].get(status):
-            more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
-            calls = f"{len(names):,} call{'s' * (len(names) > 1)}"
-            parts.append(f"{calls} {told}: {', '.join(names[:MOST_NAMES])}{more}")
+        parts.append(f"on channels like these responses of B read {shift_text(middle)} (median of {calls}{several})")
+    if names := found["not_placed"].get("unlike"):
+        more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+        calls = f"{len(names):,} call{'s' * (len(names) > 1)}"
+        parts.append(f"no measured channel is like that of {calls}: {', '.join(names[:MOST_NAMES])}{more}")
     return "; ".join(parts)
 
 
@@ -136,6 +131,6 @@ def gate_note(
     unit = "points" if is_share else "ms"
     moved = [f"{abs(shift):.0f} {unit} too {'large' if shift > 0 else 'small'}" for shift in known.values()]
     if baseline is None:
-        return f"the figure is {allowed:.0f} {unit} from its limit, but on lines like these it is {moved[0]}"
+        return f"the figure is {allowed:.0f} {unit} from its limit, but on channels like these it is {moved[0]}"
     told = " and ".join(f"{text} in the {name}" for text, name in zip(moved, known, strict=True))
-    return f"it allows {allowed:.0f} {unit}, but on lines like these the figure is {told}"
+    return f"it allows {allowed:.0f} {unit}, but on channels like these the figure is {told}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
@@ -15,7 +16,7 @@ from msgspec import Meta
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.differences import SIGNIFICANT
 from fdbcore.analysis.facts import MOMENTS
-from fdbcore.analysis.gate_moments import GateMoment, moment
+from fdbcore.analysis.gate_moments import WORST, GateMoment, moment
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.analysis.matching import ComparedSide, Matched, side
 from fdbcore.errors import FdbError
@@ -63,15 +64,22 @@ class LongerBetween(TypedDict):
     longer: Annotated[list[LongerMoments], Meta(description="what got worse, if too rarely to move a measure")]
 
 
+class LongestMoments(TypedDict):
+    """What to listen to of one kind, whatever a test says of it: this may be chance."""
+
+    kind: MomentKind
+    moments: Annotated[list[GateMoment], Meta(description="of side a, each longer than its like; first what grew most")]
+
+
 RARE: Final = 0.1
 """A limit is one that at most this share of the clusters exceed: what got worse in more of them shows in measures."""
 FEWEST: Final = 10
 """Of few clusters, at most this many exceed a limit."""
-MOST_MOMENTS: Final = 20
 
-_ByCluster: TypeAlias = Mapping[str, Sequence["_ReadCall"]]
-_Pair: TypeAlias = tuple[Sequence["_ReadCall"], Sequence["_ReadCall"]]
-"""The calls of A and of B in a cluster."""
+
+MOST_MOMENTS: Final = 20
+LEAST_GROWTH_S: Final = 0.1
+"""What is longer by less than this, nobody hears."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +91,47 @@ class _ReadCall:
     limits_ticks: Mapping[MomentKind, int]
 
 
+ReadCalls: TypeAlias = Mapping[Path, _ReadCall]
+_Pair: TypeAlias = tuple[Sequence[_ReadCall], Sequence[_ReadCall]]
+"""The calls of A and of B that are compared with each other."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Longer:
-    """By how many ticks a moment is longer than its like on the other side, or than the limit of its kind."""
+    """By how many ticks a moment is longer than its like on the other side, or than the limit of its kind.
+
+    like: the moment of the same rank, and its call. same: the call itself on the other side, if it is known there.
+    """
 
     ticks: int
     call: Call
     moment: Moment
+    like: tuple[Call, Moment] | None = None
+    same: Call | None = None
+
+    def told(self) -> GateMoment:
+        """As JSON values, beside its like.
+
+        In the same call it is the one in its place, if that has as many of its kind, of any length; else that of its
+        rank.
+        """
+        like = self.like
+        if self.same is not None:
+            with suppress(FdbError, ValueError):  # ValueError: the files have other moments than the table of the run
+                mine, others = (
+                    [
+                        each
+                        for each in call.recording.moments_of_any_length
+                        if _is_of_system(each) and each.kind == self.moment.kind
+                    ]
+                    for call in (self.call, self.same)
+                )
+                is_alike = len(mine) == len(others)
+                for of in (mine, others):
+                    of.sort(key=lambda each: each.start_tick if is_alike else each.start_tick - each.end_tick)
+                rank = [each.start_tick for each in mine].index(self.moment.start_tick)
+                like = (self.same, others[rank]) if rank < len(others) else None
+        return {**_told(self.call, self.moment), "was": like and _told(*like)}
 
 
 @dataclass(frozen=True)
@@ -132,13 +174,11 @@ class _Question:
             "a": a,
             "b": b,
             "p": p,
-            "worst": [
-                moment(each.call, ticks_to_s(each.moment.start_tick), each.moment.text) for each in above[:MOST_MOMENTS]
-            ],
+            "worst": sorted((each.told() for each in above[:MOST_MOMENTS]), key=lambda each: -grown_s(each)),
         }
 
 
-def longer_moments(compared: Sequence[Matched]) -> list[list[LongerMoments]]:
+def longer_moments(compared: Sequence[Matched], read: ReadCalls) -> list[list[LongerMoments]]:
     """Of each comparison, the kinds of moments of which side A has more long ones than chance explains.
 
     Paired sides: of each cluster with as many calls on both sides, the longest moment of a call is compared with the
@@ -153,7 +193,6 @@ def longer_moments(compared: Sequence[Matched]) -> list[list[LongerMoments]]:
     Discrete Data). Kinds with p >= 0.05 are left out. At most MOST_MOMENTS are named, the worst first; of paired sides
     only moments that are longer than their like.
     """
-    read = _read(compared)
     asked = [
         (number, question)
         for number, matched in enumerate(compared)
@@ -168,6 +207,47 @@ def longer_moments(compared: Sequence[Matched]) -> list[list[LongerMoments]]:
     return told
 
 
+def longest_moments(matched: Matched, read: ReadCalls) -> list[LongestMoments]:
+    """Of each kind the moments of A that are the most longer than their like, if any is by LEAST_GROWTH_S.
+
+    Paired sides: than the one of the same call. Otherwise the longest is compared with the longest of B, the second
+    with the second, and so on.
+    """
+    pairs = _pairs_of(matched, read) if matched.paired_by else [_together(_pairs_of(matched, read))]
+    same = [each for pair in pairs for each in _same_calls(*pair)]
+    told: list[LongestMoments] = []
+    for kind in (each.id for each in KINDS):
+        apart = [each for pair in same for each in _differences(kind, *pair, _common_limit_ticks(kind, read))]
+        if matched.paired_by:
+            apart.sort(key=lambda pair: -pair[0])
+        most = [of for ticks, of in apart if of and ticks > 0][:MOST_MOMENTS]  # what follows opens their calls
+        grown = [of.told() for of in most]
+        if matched.paired_by:
+            grown.sort(key=lambda each: -grown_s(each))
+        heard = [each for each in grown if grown_s(each) >= LEAST_GROWTH_S][:WORST]
+        told += [{"kind": kind, "moments": heard}] if heard else []
+    return told
+
+
+def grown_s(of: GateMoment) -> float:
+    """By how many seconds a moment is longer than its like."""
+    return of["length_s"] - (of["was"]["length_s"] if of["was"] else 0)
+
+
+def read_moments(compared: Sequence[Matched]) -> ReadCalls:
+    """All calls that can be read, each read once."""
+    found = {}
+    for call in {call.path: call for of in compared for group in (of.a, of.b) for call in group.calls}.values():
+        try:
+            reading = call.recording
+            moments = [*filter(_is_of_system, call.fact(MOMENTS, reading))]
+            limits = {each.id: limit_ticks(each.id, settings_of(reading)) for each in KINDS}
+        except FdbError:
+            continue
+        found[call.path] = _ReadCall(call, moments, limits)
+    return found
+
+
 def longer_between(compared: Sequence[Matched]) -> list[LongerBetween]:
     """The comparisons in which one side has longer moments; see `longer_moments`."""
     return [
@@ -178,45 +258,20 @@ def longer_between(compared: Sequence[Matched]) -> list[LongerBetween]:
             "paired_by": of.paired_by,
             "longer": longer,
         }
-        for of, longer in zip(compared, longer_moments(compared), strict=True)
+        for of, longer in zip(compared, longer_moments(compared, read_moments(compared)), strict=True)
         if longer
     ]
 
 
-def _read(compared: Sequence[Matched]) -> Mapping[Path, _ReadCall]:
-    """All calls that can be read, each read once."""
-    found = {}
-    for call in {call.path: call for of in compared for group in (of.a, of.b) for call in group.calls}.values():
-        try:
-            reading = call.recording
-            moments = [each for each in call.fact(MOMENTS, reading) if each.side == "B"]
-            limits = {each.id: limit_ticks(each.id, settings_of(reading)) for each in KINDS}
-        except FdbError:
-            continue
-        found[call.path] = _ReadCall(call, moments, limits)
-    return found
-
-
-def _questions(matched: Matched, read: Mapping[Path, _ReadCall]) -> Iterator[_Question]:
+def _questions(matched: Matched, read: ReadCalls) -> Iterator[_Question]:
     """What is asked of a comparison: each kind of moment, of A; of B too if neither side is the later one."""
-    a, b = _by_cluster(matched.a, matched.clusters_a, read), _by_cluster(matched.b, matched.clusters_b, read)
-    pairs: list[_Pair] = [(a.get(name, ()), b.get(name, ())) for name in dict.fromkeys([*a, *b])]
-    if matched.paired_by:  # more calls have more moments, so a cluster with fewer on one side is no pair
-        pairs = [(of_a, of_b) for of_a, of_b in pairs if len(of_a) == len(of_b)]
+    pairs = _pairs_of(matched, read)
     ask = _of_pairs if matched.paired_by else _of_all
     for kind in (each.id for each in KINDS):
-        from_ticks = max((call.limits_ticks[kind] for call in read.values()), default=0)
+        from_ticks = _common_limit_ticks(kind, read)
         yield ask(kind, pairs, from_ticks)
         if not matched.is_later:
             yield replace(ask(kind, [(of_b, of_a) for of_a, of_b in pairs], from_ticks), exchanged=True)
-
-
-def _by_cluster(group: CallGroup, clusters: Sequence[str], read: Mapping[Path, _ReadCall]) -> _ByCluster:
-    found = defaultdict(list)
-    for call, cluster in zip(group.calls, clusters, strict=True):
-        if call.path in read:
-            found[cluster].append(read[call.path])
-    return found
 
 
 def _of_pairs(kind: MomentKind, pairs: Sequence[_Pair], from_ticks: int) -> _Question:
@@ -233,6 +288,42 @@ def _of_pairs(kind: MomentKind, pairs: Sequence[_Pair], from_ticks: int) -> _Que
     return _Question(kind, sizes, is_a, longer, (len(pairs), len(pairs)), True, from_ticks)
 
 
+def _of_all(kind: MomentKind, pairs: Sequence[_Pair], from_ticks: int) -> _Question:
+    """The clusters of either side, each by its longest moment."""
+    sizes, is_a = [], []
+    for a, b in pairs:
+        of_a, of_b = _of_kind(kind, a, from_ticks), _of_kind(kind, b, from_ticks)
+        for found in (of_a, of_b):
+            if found:
+                sizes.append(found[0].ticks)
+                is_a.append(found is of_a)
+    longer = [of for _, of in _differences(kind, *_together(pairs), from_ticks) if of]
+    of = sum(bool(a) for a, _ in pairs), sum(bool(b) for _, b in pairs)
+    return _Question(kind, sizes, is_a, longer, of, False, from_ticks)
+
+
+def _pairs_of(matched: Matched, read: ReadCalls) -> list[_Pair]:
+    """The calls of both sides by their clusters."""
+    a, b = _by_cluster(matched.a, matched.clusters_a, read), _by_cluster(matched.b, matched.clusters_b, read)
+    pairs: list[_Pair] = [(a.get(name, ()), b.get(name, ())) for name in dict.fromkeys([*a, *b])]
+    if matched.paired_by:  # more calls have more moments, so a cluster with fewer on one side is no pair
+        pairs = [(of_a, of_b) for of_a, of_b in pairs if len(of_a) == len(of_b)]
+    return pairs
+
+
+def _by_cluster(group: CallGroup, clusters: Sequence[str], read: ReadCalls) -> Mapping[str, Sequence[_ReadCall]]:
+    found = defaultdict(list)
+    for call, cluster in zip(group.calls, clusters, strict=True):
+        if call.path in read:
+            found[cluster].append(read[call.path])
+    return found
+
+
+def _together(pairs: Sequence[_Pair]) -> _Pair:
+    """All calls of A in these pairs, and all of B."""
+    return [call for a, _ in pairs for call in a], [call for _, b in pairs for call in b]
+
+
 def _same_calls(a: Sequence[_ReadCall], b: Sequence[_ReadCall]) -> Iterator[_Pair]:
     """The calls of a cluster with the same name on both sides; all of them together if the names are others."""
     by_name = {each.call.name: each for each in b}
@@ -242,26 +333,19 @@ def _same_calls(a: Sequence[_ReadCall], b: Sequence[_ReadCall]) -> Iterator[_Pai
         yield a, b
 
 
+def _common_limit_ticks(kind: MomentKind, read: ReadCalls) -> int:
+    """The length beyond which moments of a kind are told in all of these calls."""
+    return max((call.limits_ticks[kind] for call in read.values()), default=0)
+
+
 def _differences(
     kind: MomentKind, a: Sequence[_ReadCall], b: Sequence[_ReadCall], from_ticks: int
 ) -> Iterator[tuple[int, _Longer | None]]:
     """The longest moment of A less that of B in ticks, then the second, and so on; each with that of A."""
+    same = b[0].call if len(a) == len(b) == 1 else None
     for mine, other in zip_longest(_of_kind(kind, a, from_ticks), _of_kind(kind, b, from_ticks)):
-        yield (mine.ticks if mine else 0) - (other.ticks if other else 0), mine
-
-
-def _of_all(kind: MomentKind, pairs: Sequence[_Pair], from_ticks: int) -> _Question:
-    """The clusters of either side, each by its longest moment."""
-    sizes, is_a, longer = [], [], list[_Longer]()
-    for a, b in pairs:
-        of_a, of_b = _of_kind(kind, a, from_ticks), _of_kind(kind, b, from_ticks)
-        longer += of_a
-        for found in (of_a, of_b):
-            if found:
-                sizes.append(found[0].ticks)
-                is_a.append(found is of_a)
-    of = sum(bool(a) for a, _ in pairs), sum(bool(b) for _, b in pairs)
-    return _Question(kind, sizes, is_a, longer, of, False, from_ticks)
+        told = mine and replace(mine, like=other and (other.call, other.moment), same=same)
+        yield (mine.ticks if mine else 0) - (other.ticks if other else 0), told
 
 
 def _of_kind(kind: MomentKind, calls: Sequence[_ReadCall], from_ticks: int) -> list[_Longer]:
@@ -273,3 +357,12 @@ def _of_kind(kind: MomentKind, calls: Sequence[_ReadCall], from_ticks: int) -> l
         if each.kind == kind and each.end_tick - each.start_tick > from_ticks
     ]
     return sorted(found, key=lambda each: -each.ticks)
+
+
+def _is_of_system(moment: Moment) -> bool:
+    """Whether a moment is B's, or of both: B may begin to speak over A, or not stop for it."""
+    return moment.side == "B" or moment.kind == "talk_over"
+
+
+def _told(call: Call, of: Moment) -> GateMoment:
+    return {**moment(call, ticks_to_s(of.start_tick), of.text), "length_s": ticks_to_s(of.end_tick - of.start_tick)}

@@ -162,7 +162,7 @@ def _within(spans: Sequence[Span], start: int, end: int) -> list[Span]:
 
 
 def spoke_until(recording: Recording, side: Side) -> int:
-    """Until which tick a side was muted, if it spoke meanwhile; else 0."""
+    """First audible tick of a side that spoke while it was muted; 0 if none."""
     return max(
         (
             event["to_tick"]

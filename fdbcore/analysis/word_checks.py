@@ -74,7 +74,7 @@ def in_loops(words: Sequence[TimedWord]) -> list[TimedWord]:
     often that its text is compressed by more than LOOP_RATIO: Whisper itself tells such texts by this ratio (Radford et
     al. 2022, section 4.5). People repeat themselves less often, or with pauses.
     """
-    plain = [_plain(word.text) for word in words]
+    plain = [_EDGES.sub("", word.text.casefold()) for word in words]
     goes_on = [True, *(after.start_ms - word.end_ms <= LOOP_GAP_MS for word, after in pairwise(words))]
     loops: set[int] = set()
     for size in range(1, min(MOST_OF_LOOP, len(words) // 2) + 1):
@@ -87,11 +87,6 @@ def in_loops(words: Sequence[TimedWord]) -> list[TimedWord]:
                 loops.update(range(begin, at))
             begin = at if not goes else max(begin + 1, at - size + 1)
     return [replace(word, in_loop=number in loops) for number, word in enumerate(words)]
-
-
-def _plain(text: str) -> str:
-    """A word in small letters, without punctuation around it."""
-    return _EDGES.sub("", text.casefold())
 
 
 def _ratio(texts: Sequence[str]) -> float:

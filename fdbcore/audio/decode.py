@@ -79,7 +79,7 @@ CONTAINERS: Final = (
 """All that is read, as FFmpeg names them. None of them names another file that would be opened."""
 
 _PLAYABLE: Final = {  # codecs that every current browser plays, by container and suffix
-    ("wav", ".wav"): {"pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_f32le"},
+    ("wav", ".wav"): {"pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_f32le", "pcm_mulaw", "pcm_alaw"},
     ("flac", ".flac"): {"flac"},
     ("mp3", ".mp3"): {"mp3"},
     ("ogg", ".ogg"): {"opus", "vorbis", "flac"},

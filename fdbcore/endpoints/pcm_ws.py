@@ -160,7 +160,7 @@ class PcmWs(StreamParty):
         elif (event := _event_of(message)) is not None:
             self._obey(event, len(message))
         elif self.stream.allows(len(message)):
-            self.stream.note("event", name="not an event", data=_printable(message))
+            self.stream.note("event", name="not an event", data=message[:200].encode(errors="replace").decode())
 
     def _take_frame(self, data: bytes) -> None:
         if len(data) == FRAME_BYTES:
@@ -219,10 +219,6 @@ def _call_of(event: Json) -> ToolCall | None:
         return ToolCall(stage, number, name)
     arguments = event.get("arguments", {})
     return ToolCall(stage, number, name, json_or_text(arguments) if isinstance(arguments, str) else arguments)
-
-
-def _printable(text: str) -> str:
-    return text[:200].encode(errors="replace").decode()
 
 
 def _wrong_size(size_bytes: int) -> str:

@@ -25,7 +25,6 @@ MOST_AHEAD_S: Final = 60
 MOST_CHANGES: Final = 1000
 """How many changes of the delay the certificate lists. All of them are events."""
 
-
 MOST_STALE_SAMPLES: Final = SAMPLE_RATE_HZ // 1000
 """By how much the delay may move before it is told anew."""
 

@@ -22,9 +22,9 @@ from .opportunities import fto as fto
 from .opportunities import opportunities_in as opportunities_in
 from .opportunities import turn_start as turn_start
 from .quantities import Quantity as Quantity
-from .quantities import Ratio as Ratio
 from .quantities import Share as Share
 from .quantities import Values as Values
+from .quantities import items_of as items_of
 from .reading import Reading as Reading
 from .recoveries import recovery_quantities as recovery_quantities
 from .sayings import sayings_of as sayings_of

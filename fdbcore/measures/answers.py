@@ -19,24 +19,27 @@ LONG_IPU_TICKS = 1 * TICKS_PER_S  # a shorter IPU may be a filler
 GROUP: Final = MeasureGroup(
     "How B answers",
     "B has an opportunity at every end of A's turn, and at every silence of more than {lapse_ms} in which B did "
-    "not speak and A went on by itself. B answers it, cuts A off, or gives no answer.",
+    "not speak and A went on by itself. B responds to it, cuts in before A has finished, or does not respond.",
 )
 UNANSWERED: Final = (
-    "silence for {response_window_ms}, or for more than {lapse_ms} until A went on by itself, or to the end of a line "
-    "that stayed open"
+    "B said nothing for {response_window_ms}, or A gave up waiting (after {lapse_ms}), or the call ended with the line "
+    "open"
 )
 OPPORTUNITIES: Final = "Opportunities"
 FTO: Final = "floor transfer offset (Heldner and Edlund 2010)"
 _SLOW: Final = ShownMoments(("slow_answer",), "B")
 _NONE: Final = ShownMoments(("no_answer",), "B")
 _EDGES: Final[tuple[Edge, Edge]] = (("B", "turn_start_ms"), ("A", "turn_end_ms"))
-ANSWERS: Final = "B answers"
+LATENCY: Final = "response latency"
+RATE: Final = "response rate"
+PREMATURE: Final = "premature responses"
+NO_RESPONSE: Final = "no response"
 NOTHING_TO_ANSWER: Final = "A never finished a turn, so there was nothing for B to answer."
 _NO_OPPORTUNITY: Final = "there was nothing to answer"
-_MEDIAN: Final = "; half of the answers came within {median}"
+_MEDIAN: Final = "; half of the responses came within {median}"
 _AFTER: Final = (
-    "from the end of A's turn to B's first sound~, for half of the answers{if_several}~; for nine in ten {p90_of_many}"
-    "~; the slowest took {max_of_few}~.{if_any}"
+    "from the end of A's turn to B's first sound~, for half of the responses{if_several}~; for nine in ten "
+    "{p90_of_many}~; the slowest took {max_of_few}~.{if_any}"
 )
 
 
@@ -50,19 +53,18 @@ def _run_tile(order: int, title: str, text: str) -> Spot:
 
 MEASURES: Final = (
     CallMeasure(
-        "response_latency_ms", "Answer time", -1, "ms", pools="median", group=GROUP,
+        "response_latency_ms", LATENCY, -1, "ms", pools="median", group=GROUP,
         meaning="From the end of A's turn to B's first sound; negative if B began up to 0.2 s early.", literature=FTO,
         compared=True,
-        shown=_SLOW, headline="answer time",
-        column=Column(1, "answer time", "median", "of the answer time"),
+        shown=_SLOW, column=Column(1),
         missing="no_response_per_turn", moved_by=_EDGES, axis="x without labels",
         spots=(
-            Spot("call", 11, ANSWERS, "  median {median}", "  no answers"),
-            Spot("call", 13, ANSWERS, "  p90 {p90_of_many}"),
-            Spot("run", 20, "answer time", "median {interval}~ | p90 {p90}~ | n = {items:,}"),
-            Spot("note", 10, "median answer time", "{interval}, n = {n:,}", "no items"),
-            Spot("call tile", 20, "Answer time", _AFTER, "no answers", "[{median}]", gated=True),
-            Spot("run tile", 10, "Answer time", "median of [{n:,}] answers~; p90 {p90}~, p95 {p95}", "no answers",
+            Spot("call", 11, RATE, f" | {LATENCY} {{median}} (median)", " | no responses"),
+            Spot("call", 13, RATE, ", p90 {p90_of_many}"),
+            Spot("run", 20, LATENCY, "median {interval}~ | p90 {p90}~ | n = {items:,}"),
+            Spot("note", 10, f"median {LATENCY}", "{interval}, n = {n:,}", "no items"),
+            Spot("call tile", 20, LATENCY, _AFTER, "no responses", "[{median}]", gated=True),
+            Spot("run tile", 10, LATENCY, "median of [{n:,}] responses~; p90 {p90}~, p95 {p95}", "no responses",
                  "{median}", gated=True),
             Spot("call lead", 11, "", f"{_MEDIAN}{{if_several}}~, after {{only}}"),
             Spot("run lead", 11, "", _MEDIAN),
@@ -81,32 +83,31 @@ MEASURES: Final = (
         ),
     ),
     CallMeasure(
-        "response_latency_minus_harness_ms", "Answer time without the harness", -1, "ms", pools="median", group=GROUP,
+        "response_latency_minus_harness_ms", f"{LATENCY} without the harness", -1, "ms", pools="median", group=GROUP,
         meaning="The same, minus the delay that this harness itself adds on the way to B and back, by the delay log "
         "at each answer. The network delay is not subtracted. A frame counts from its first sample in both directions: "
         "a system that receives whole frames hears A's end 10 ms before it is spoken.",
         shown=_SLOW, moved_by=_EDGES,
-        spots=(Spot("call", 12, ANSWERS, " ({median} without the harness)"),),
+        spots=(Spot("call", 12, RATE, ", {median} without the harness"),),
     ),
     CallMeasure(
-        "response_long_ipu_latency_ms", "Answer time without fillers", -1, "ms", pools="median", group=GROUP,
+        "response_long_ipu_latency_ms", f"{LATENCY} without fillers", -1, "ms", pools="median", group=GROUP,
         meaning="The same, but until B's first stretch of speech longer than 1 s: an “um” does not count.",
         shown=_SLOW, moved_by=_EDGES,
     ),
     CallMeasure(
-        "answered_per_turn", "Answered", 1, "share", pools="share", group=GROUP,
+        "answered_per_turn", RATE, 1, "share", pools="share", group=GROUP,
         meaning="Opportunities at which B began within {response_window_ms}, and at most 0.2 s before A had finished.",
-        literature="response rate", compared=True,
-        shown=_NONE, headline="answered", column=Column(0, "answered", "answered"), over=OPPORTUNITIES,
+        compared=True, shown=_NONE, column=Column(0), over=OPPORTUNITIES,
         spots=(
-            Spot("call", 10, ANSWERS, "{fraction}", "no finished turn of A to answer"),
-            Spot("run", 10, ANSWERS, "{interval} of {n:,} opportunities", "none of 0 opportunities"),
-            Spot("note", 20, "answered", "{interval}, n = {n:,}", "no items"),
+            Spot("call", 10, RATE, "{fraction}", "no finished turn of A to answer"),
+            Spot("run", 10, RATE, "{interval} of {n:,} opportunities", "none of 0 opportunities"),
+            Spot("note", 20, RATE, "{interval}, n = {n:,}", "no items"),
             Spot(
-                "call tile", 10, "Answered", "opportunities: ends of A's turns, and long waits of A.",
+                "call tile", 10, RATE, "opportunities: ends of A's turns, and long waits of A.",
                 NOTHING_TO_ANSWER, "[{count}] of [{n}](all)", gated=True,
             ),
-            _run_tile(20, "Answered", ", within {response_window_ms}"),
+            _run_tile(20, RATE, ", within {response_window_ms}"),
             Spot("call lead", 10, "", "B answered {some} of {counted}", NOTHING_TO_ANSWER),
             Spot("call lead", 12, "", ".{if_any}"),
             Spot("run lead", 10, "", "B answered {mean} of {n:,} opportunities", NOTHING_TO_ANSWER),
@@ -114,16 +115,15 @@ MEASURES: Final = (
         ),
     ),
     CallMeasure(
-        "premature_per_turn", "Cut off", -1, "share", pools="share", group=GROUP,
-        meaning="Opportunities at which B took the floor more than 0.2 s before A had finished.",
-        literature="premature response, false cut-in", compared=True,
-        shown=ShownMoments(("cut_off",), "B"), headline="cut off",
-        column=Column(2, "cut off", "cut off", "by B"), over=OPPORTUNITIES, moved_by="premature_points",
+        "premature_per_turn", PREMATURE, -1, "share", pools="share", group=GROUP,
+        meaning="Cut-ins: opportunities at which B took the floor more than 0.2 s before A had finished.",
+        literature="false cut-in", compared=True,
+        shown=ShownMoments(("cut_off",), "B"), column=Column(2), over=OPPORTUNITIES, moved_by="premature_points",
         spots=(
-            Spot("call", 14, ANSWERS, " | cut off {fraction}"),
-            Spot("run", 30, "cut off", "{interval}", "none | no answer none"),
-            Spot("call tile", 11, "Answered", " [Cut off: {count}], before A had finished.", gated=True),
-            _run_tile(30, "Cut off", ": B began more than 0.2 s early"),
+            Spot("call", 14, RATE, f" | {PREMATURE} {{fraction}}"),
+            Spot("run", 30, PREMATURE, "{interval}", f"none | {NO_RESPONSE} none"),
+            Spot("call tile", 11, RATE, " [Premature responses: {count}], before A had finished.", gated=True),
+            _run_tile(30, PREMATURE, ": B began more than 0.2 s early"),
         ),
         limits=(
             ShippedLimit(
@@ -133,29 +133,28 @@ MEASURES: Final = (
         ),
     ),
     CallMeasure(
-        "no_response_per_turn", "No answer", -1, "share", pools="share", group=GROUP,
-        meaning=f"Opportunities at which there was {UNANSWERED}.", literature="missing response", compared=True,
-        shown=_NONE, headline="no answer", column=Column(3, "no answer", "no ans.", "no answer"),
-        over=OPPORTUNITIES,
+        "no_response_per_turn", NO_RESPONSE, -1, "share", pools="share", group=GROUP,
+        meaning=f"Opportunities at which {UNANSWERED}.", literature="missing response", compared=True,
+        shown=_NONE, column=Column(3), over=OPPORTUNITIES,
         spots=(
-            Spot("call", 15, ANSWERS, " | no answer within {response_window_ms} {fraction}"),
-            Spot("call", 17, ANSWERS, " | A's last turn: {last_turn}", left_out="censored"),
-            Spot("run", 31, "cut off", " | no answer {interval}"),
-            Spot("call tile", 12, "Answered", f" [No answer: {{count}}], {UNANSWERED}.", gated=True),
-            Spot("call tile", 13, "Answered", " A's last turn: {last_turn}.", left_out="censored"),
-            _run_tile(40, "No answer", f": {UNANSWERED}"),
+            Spot("call", 15, RATE, f" | {NO_RESPONSE} within {{response_window_ms}} {{fraction}}"),
+            Spot("call", 17, RATE, " | A's last turn: {last_turn}", left_out="censored"),
+            Spot("run", 31, PREMATURE, f" | {NO_RESPONSE} {{interval}}"),
+            Spot("call tile", 12, RATE, f" [No response: {{count}}]: {UNANSWERED}.", gated=True),
+            Spot("call tile", 13, RATE, " A's last turn: {last_turn}.", left_out="censored"),
+            _run_tile(40, NO_RESPONSE, f": {UNANSWERED}"),
         ),
-        limits=(ShippedLimit(" <= 0.05", "Ours: nothing is published. No answer to one turn in twenty."),),
+        limits=(ShippedLimit(" <= 0.05", "Ours: nothing is published. No response to one turn in twenty."),),
     ),
     CallMeasure(
-        "a_unanswered_wait_s", "Waits after which A went on by itself", -1, "s", pools="median", group=GROUP,
-        meaning="Silences inside a turn of A, longer than {lapse_ms}, in which B said nothing. Each counts as a "
-        "missing answer; silences that a label calls a pause are left out.",
+        "a_unanswered_wait_s", "A's unanswered waits", -1, "s", pools="median", group=GROUP,
+        meaning="Silences inside a turn of A, longer than {lapse_ms}, in which B said nothing. Each counts as no "
+        "response; silences that a label calls a pause are left out.",
         shown=_NONE,
-        spots=(Spot("call", 16, ANSWERS, " (A waited > {lapse_ms} and went on by itself {items}x)"),),
+        spots=(Spot("call", 16, RATE, " (A waited > {lapse_ms} and went on by itself {items}x)"),),
     ),
     CallMeasure(
-        "ends_unanswered_per_call", "Ends unanswered", -1, "share", pools="share", group=GROUP,
+        "ends_unanswered_per_call", "ends unanswered", -1, "share", pools="share", group=GROUP,
         meaning="Calls that end with A's turn and more than {lapse_ms} of recorded silence after it, without a word "
         "of B.",
         over="Calls in which A spoke",

@@ -24,8 +24,15 @@ TILES: Final[tuple[Where, ...]] = ("call tile", "run tile")
 
 
 def headlines() -> dict[str, str]:
-    """Short names, by id, of the headline measures: comparisons and sensitivity use these, as one family of tests."""
-    return {name: measure.headline for name, measure in MEASURES.items() if measure.headline}
+    """The names, by id, of the headline measures: comparisons and sensitivity use these, as one family of tests."""
+    return {name: measure.label for name, measure in MEASURES.items() if measure.compared}
+
+
+def id_of(name: str) -> str | None:
+    """The id of the measure that has this id, or this label in any case, with blanks or underscores; None if none."""
+    label = name.lower().replace("_", " ")
+    labels = {measure.label.lower(): each for each, measure in MEASURES.items()}
+    return name if name in MEASURES else labels.get(label)
 
 
 def columns() -> dict[str, Column]:
@@ -53,7 +60,7 @@ def _of(measure: CallMeasure) -> tuple[Spot, ...]:
     """The spots of a measure. One with a column alone has lines and tiles of its own, in the order of the columns."""
     if measure.spots or measure.column is None:
         return measure.spots
-    order, title, tile = 100 + measure.column.place, measure.column.title, measure.label
+    order, title = 100 + measure.column.place, measure.label
     brief, whole, large, counted = {
         "values": ("median {median}", "median {interval} | n = {n:,}", "{median}", "of [{n:,}]. "),
         "share": ("{fraction}", "{interval} of {n:,}", "{mean}", "[{count:,}] of [{n:,}](all). "),
@@ -64,7 +71,7 @@ def _of(measure: CallMeasure) -> tuple[Spot, ...]:
         Spot("call", order, title, brief),
         Spot("run", order, title, whole),
         *(
-            Spot(where, order, tile, f"{counted}{measure.meaning}", "nothing to count", large, gated=True)
+            Spot(where, order, title, f"{counted}{measure.meaning}", "nothing to count", large, gated=True)
             for where in TILES
         ),
     )

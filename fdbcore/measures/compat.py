@@ -40,7 +40,6 @@ WINDOW_S = 0.032
 ON, OFF = 0.5, 0.35
 MIN_SPEECH_S, MIN_SILENCE_S, PAD_S = 0.25, 0.1, 0.03
 
-
 GROUP: Final = MeasureGroup(
     "As published benchmarks count it",
     "The measures of Full-Duplex-Bench v1 and v1.5 with their own names and rules, for comparison with their tables "
@@ -51,28 +50,28 @@ _HEARD_V15: Final = (
     "itself, where one edge in ten lies a window of 32 ms or two elsewhere."
 )
 _V15: Final = {
-    "stop": ("Stop latency", f"Lengths of the overlaps of merged Silero segments. {_HEARD_V15}"),
+    "stop": ("stop latency", f"Lengths of the overlaps of merged Silero segments. {_HEARD_V15}"),
     "response": (
-        "Response latency",
+        "response latency",
         f"From the last end of A to the next start of B, by merged Silero segments. {_HEARD_V15}",
     ),
 }
 MEASURES: Final = (
     CallMeasure(
-        "compat_v1_takeover_per_sample", "Takeover (v1)", 0, "share", pools="share", group=GROUP,
+        "compat_v1_takeover_per_sample", "takeover (v1)", 0, "share", pools="share", group=GROUP,
         meaning="B said more than three words, or spoke for at least 1 s.",
     ),
     CallMeasure(
-        "compat_v1_latency_ms", "Latency (v1)", -1, "ms", pools="median", group=GROUP,
+        "compat_v1_latency_ms", "latency (v1)", -1, "ms", pools="median", group=GROUP,
         meaning="From the start of the annotated interval to B's first word; negative counts as 0.",
     ),
     CallMeasure(
-        "compat_v1_interruption_takeover_per_sample", "Takeover after an interruption (v1)", 0, "share",
+        "compat_v1_interruption_takeover_per_sample", "takeover after an interruption (v1)", 0, "share",
         pools="share", group=GROUP,
         meaning="After the annotated interruption, B said more than three words, or spoke for at least 1 s.",
     ),
     CallMeasure(
-        "compat_v1_interruption_latency_ms", "Latency after an interruption (v1)", 0, "ms", pools="median",
+        "compat_v1_interruption_latency_ms", "latency after an interruption (v1)", 0, "ms", pools="median",
         group=GROUP,
         meaning="From the end of the annotated interruption to B's first word; 0 where B was still speaking.",
     ),

@@ -238,7 +238,7 @@ def ends_unanswered(heard: CheckedCall) -> Iterator[Finding]:
         silent_s = (end - start) / TICKS_PER_S
         text = f"A's last turn is unanswered: {silent_s:.0f} s of silence recorded after it"
         if end - start < heard.dialogue.settings.ticks("response_window_ms"):
-            remedy = " (--line-open: as no answer)" if heard.dialogue.line == "recorded" else ""
+            remedy = " (--no-hang-up: as no response)" if heard.dialogue.line == "recorded" else ""
             text += f", and it counts nowhere{remedy}"
         yield _finding(ENDS_UNANSWERED, "B", "the call ends with A unanswered", text, start, end)
 
@@ -261,7 +261,7 @@ def went_on(heard: CheckedCall) -> Iterator[Finding]:
         waits, pauses = f"{WAITS_TICKS / TICKS_PER_S:g} s", f"{lapse_ticks / TICKS_PER_S:g} s"
         text = (
             f"A waited for {waits} or more and went on by itself {len(in_vain)} times; pauses of up to {pauses} are of "
-            "its turn, so none of these counts as no answer"
+            "its turn, so none of these counts as no response"
         )
         yield _finding("went_on", "B", "A went on without an answer", text, int(in_vain[0, 0]), int(in_vain[0, 1]))
 

@@ -20,7 +20,6 @@ MOST_OWN, LEAST_FITTING = 0.6, 0.9
 MOST_FASTER, FASTER_STEP, MOST_LATE_S = 0.09, 0.002, 5.0
 LEAST_CHANGE_TICKS: Final = 4 * TICKS_PER_S // 10
 
-
 _Ticks: TypeAlias = npt.NDArray[np.int64]
 _Fit: TypeAlias = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
 """Whether each label fits at these ticks, bool (..., n)."""

@@ -33,11 +33,10 @@ DISTRACTIONS: Final[tuple[LabelKind, ...]] = tuple(kind for kind in CONTRIBUTION
 
 Ticks: TypeAlias = npt.NDArray[np.int64]
 
-
 GROUP: Final = MeasureGroup(
     "By your labels",
     "Labels say what a span is; the audio says when somebody speaks. A system that waits longer cuts off less, so read "
-    "false cut-offs and answer time together.",
+    "false cut-ins and response latency together.",
 )
 CALLED: Final[Mapping[LabelKind, str]] = {
     "interruption": "an interruption",
@@ -72,30 +71,30 @@ def _on_screens(order: int, text: str, none: str = "") -> tuple[Spot, ...]:
 def _of_pauses(low_ms: int, high_ms: int | None) -> CallMeasure:
     lengths = f"{low_ms / 1000:g} s and over" if high_ms is None else f"{low_ms / 1000:g} to {high_ms / 1000:g} s"
     return CallMeasure(
-        f"cut_off_per_labelled_a_pause_of_{pause_bin(low_ms, high_ms)}", f"False cut-offs in pauses of {lengths}", 0,
+        f"cut_off_per_labelled_a_pause_of_{pause_bin(low_ms, high_ms)}", f"false cut-ins in pauses of {lengths}", 0,
         "share", pools="share", group=GROUP, meaning="The same, by the length of the pause.",
         over=f"Labelled pauses of A of {lengths}",
     )  # fmt: skip
 
 
 _STOPS: Final = {
-    kind: _on_screens(order, f" | B stopped for {{fraction}} {kind}s{{by_chance}}")
+    kind: _on_screens(order, f" | yield rate at {kind}s {{fraction}}{{by_chance}}")
     for order, kind in ((3, "interruption"), (4, "distraction"))
 }
 
 
 def _of_kind(kind: str, what: str) -> list[CallMeasure]:
     """The measures whether B stops for one kind of label, and how fast; for all distractions only whether."""
+    plural = what if kind in ("side_talk", "noise") else f"{kind}s"
     share = CallMeasure(
-        stop_share(kind), f"B stops within {STOP_S} s for {what}", 0, "share", pools="share", group=GROUP,
-        meaning=f"What A's labels call {what}, begun while B spoke: how often B falls silent until they end, "
-        "and for at least 1 s.", literature="stop rate", over=f"What labels call {what}",
+        stop_share(kind), f"yield rate at {plural}", 0, "share", pools="share", group=GROUP,
+        meaning=f"What A's labels call {what}, begun while B spoke: how often B falls silent within {STOP_S} s, until "
+        "they end, and for at least 1 s.", literature="stop rate", over=f"What labels call {what}",
         spots=_STOPS.get(kind, ()),
     )  # fmt: skip
     latency = CallMeasure(
-        f"b_stop_latency_ms_per_labelled_{kind}", f"Time until B stops for {what}", 0, "ms", pools="median",
+        f"b_stop_latency_ms_per_labelled_{kind}", f"stop latency at {plural}", 0, "ms", pools="median",
         group=GROUP, meaning=f"From the labelled start to B's silence, where it came within {STOP_S} s.",
-        literature="stop latency",
     )  # fmt: skip
     return [share, latency] if kind in CALLED else [share]
 
@@ -104,31 +103,30 @@ _PAUSES: Final = "Labelled pauses of A"
 _FALSE_CUT_OFF: Final = ShownMoments(("false_cut_off",), "B")
 MEASURES: Final = (
     CallMeasure(
-        "cut_off_per_labelled_a_pause", "False cut-offs", 0, "share", pools="share", group=GROUP,
+        "cut_off_per_labelled_a_pause", "false cut-ins", 0, "share", pools="share", group=GROUP,
         meaning="Labelled pauses inside A's turn, of at least 0.2 s, in which B began to speak. A start that is "
         "labelled a backchannel of B does not count.", literature="false cut-off", shown=_FALSE_CUT_OFF, over=_PAUSES,
         axis="y",
-        spots=_on_screens(0, " | false cut-offs {fraction} pauses", " | false cut-offs 0/0 pauses"),
+        spots=_on_screens(0, " | false cut-ins {fraction} pauses", " | false cut-ins 0/0 pauses"),
     ),
     CallMeasure(
-        "long_cut_off_per_labelled_a_pause", "Long false cut-offs", 0, "share", pools="share", group=GROUP,
+        "long_cut_off_per_labelled_a_pause", "long false cut-ins", 0, "share", pools="share", group=GROUP,
         meaning="The same, where B then spoke for longer than {short_ms}.", literature="false cut-off",
         shown=_FALSE_CUT_OFF, over=_PAUSES,
     ),
     *(_of_pauses(*limits) for limits in PAUSE_BINS_MS),
     CallMeasure(
-        "response_latency_ms_per_labelled_turn_end", "Answer time by label", 0, "ms", pools="median", group=GROUP,
+        "response_latency_ms_per_labelled_turn_end", "response latency by label", 0, "ms", pools="median", group=GROUP,
         meaning="From the labelled end of A's turn to B's first sound; negative if B began up to 0.2 s early.",
-        literature="response latency", axis="x", spots=_on_screens(2, ", median {median}"),
+        axis="x", spots=_on_screens(2, ", response latency {median} (median)"),
     ),
     CallMeasure(
-        "answered_per_labelled_turn_end", "Labelled turns of A that B answered", 0, "share", pools="share",
+        "answered_per_labelled_turn_end", "response rate by label", 0, "share", pools="share",
         group=GROUP,
         meaning="B began within {response_window_ms}, and at most 0.2 s before the labelled end. If B held the floor "
         "before, it had been silent for {yield_hold_ms}: who takes a breath and goes on has not answered.",
-        literature="response rate",
         over="Labelled ends of A's turns",
-        spots=_on_screens(1, " | answered {fraction} turn ends", " | answered 0/0 turn ends"),
+        spots=_on_screens(1, " | response rate {fraction} turn ends", " | response rate 0/0 turn ends"),
     ),
     *(
         measure
@@ -136,9 +134,9 @@ MEASURES: Final = (
         for measure in _of_kind(kind, what)
     ),
     CallMeasure(
-        "b_selectivity", "Selectivity of B", 0, "share", pools="difference", group=GROUP,
+        "b_selectivity", "selectivity", 0, "share", pools="difference", group=GROUP,
         meaning="Share of interruptions that B stops for, minus the share of backchannels, side talk and noise that "
-        "it stops for. It is 0 for a system that stops for everything, or for nothing.", literature="selectivity",
+        "it stops for. It is 0 for a system that stops for everything, or for nothing.",
         difference_of=(stop_share("interruption"), stop_share("distraction")),
         spots=_on_screens(5, " | selectivity {interval}"),
     ),

@@ -121,7 +121,7 @@ def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
         closest = max((fit for fit in fits if fit.why_not or fit.is_few), key=lambda fit: len(fit.distances_s))
         found = closest.why_not or f"fits {len(closest.distances_s)} {closest.place}; {_NEEDED}"
         why_not = f"{closest.name!r} {found}{_unit_hint(marks, dialogue)}"
-    raise InputError(f"its clock cannot be found: {why_not}. If it is the log of this call, give --marks-offset-ms")
+    raise InputError(f"its clock cannot be found: {why_not}. If it is the log of this call, give --agent-log-offset-ms")
 
 
 class _Fit(NamedTuple):

@@ -45,7 +45,8 @@ class KindOfMoment:
     """Moments of one kind, registered once; that they show a measure stands at the measure.
 
     title, meaning: of all of them. text: what one is called, with its length in seconds in braces. limit_ticks: how
-    long each may last before it is worth hearing; None: as long as `lapse_ms`.
+    long each may last before it is worth hearing; None: as long as `lapse_ms`. worse: what several did that are longer
+    than before.
     """
 
     id: MomentKind
@@ -53,20 +54,17 @@ class KindOfMoment:
     meaning: str
     text: str
     limit_ticks: int | None
+    worse: str
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column in tables of calls and systems.
 
-    place: its order. title: its title on a page. short: its title on a terminal. means: an explanation of `short`, ""
-    if it needs none. is_count: the column shows the number of items, not their median.
+    place: its order. is_count: the column shows the number of items, not their median.
     """
 
     place: int
-    title: str
-    short: str
-    means: str = ""
     is_count: bool = False
 
 
@@ -103,11 +101,12 @@ class ShippedLimit:
 class CallMeasure(Measure, frozen=True, kw_only=True):
     """A measure of a call, registered once: every screen, table, gate, comparison, glossary and figure reads it.
 
-    id: names what is counted, and its denominator. label: its name in tables. unit: of its values. pools: also tells
+    id: names what is counted, and its denominator. label: its one short name, a term of the field, wherever people see
+    it; `meaning` explains it. unit: of its values. pools: also tells
     which kind of quantity a session gives. direction: 0 also where it depends on the system what is better (overlap,
     backchannels, how much B talks). meaning: may name settings of the turn detector in braces. over: of a share, as a
-    plural. literature: its name in the literature. shown: the moments to listen to. headline: a short name if runs and
-    groups are compared by it. column: its column in tables of calls. spots: where screens and pages show it; by
+    plural. literature: its source, or other names, in the literature. shown: the moments to
+    listen to. column: its column in tables of calls. spots: where screens and pages show it; by
     default, with a column, a line and a tile of its own. limits: those that fdbcore ships. difference_of: the ids of
     two shares of a whole run. per: what a rate is a minute of. apart: the share that has the items which are left out
     of this one as no reaction. missing: the share of items that have no value, for what took longest is among them.
@@ -118,7 +117,6 @@ class CallMeasure(Measure, frozen=True, kw_only=True):
     group: MeasureGroup
     literature: str = ""
     shown: ShownMoments | None = None
-    headline: str = ""
     column: Column | None = None
     spots: tuple[Spot, ...] = ()
     limits: tuple[ShippedLimit, ...] = ()

@@ -21,27 +21,29 @@ from fdbcore.types.units import Seconds, Tick
 # second.
 KINDS: Final = (
     KindOfMoment(
-        "no_answer", "No answer", "A has finished, and B does not answer.", "no answer {:.1f} s", TICKS_PER_S,
+        "no_answer", "No response", "A has finished, and B does not respond.", "no response {:.1f} s", TICKS_PER_S,
+        "missing responses are new or longer",
     ),
     KindOfMoment(
-        "slow_answer", "Slow answers", "Longest silences between A's end and B's start.", "slow answer {:.1f} s",
-        TICKS_PER_S,
+        "slow_answer", "Slow responses", "Longest silences between A's end and B's start.", "slow response {:.1f} s",
+        TICKS_PER_S, "responses got slower",
     ),
     KindOfMoment(
-        "cut_off", "Cut off", "B takes the floor before A has finished.", "cut A off {:.1f} s early",
-        -PREMATURE_FTO_TICKS,
+        "cut_off", "Premature responses", "Cut-ins: B takes the floor before A has finished.", "cut in {:.1f} s early",
+        -PREMATURE_FTO_TICKS, "premature responses are new or longer",
     ),
     KindOfMoment(
-        "false_cut_off", "False cut-offs", "By your labels: B begins to speak in a pause of A, who has not finished.",
-        "false cut-off of {:.1f} s", TICKS_PER_S // 5,
+        "false_cut_off", "False cut-ins", "By your labels: B begins to speak in a pause of A, who has not finished.",
+        "false cut-in of {:.1f} s", TICKS_PER_S // 5, "false cut-ins are new or longer",
     ),
     KindOfMoment(
         "talk_over", "Talking over each other", "Longest stretches in which both speak.", "talk-over {:.1f} s",
-        TICKS_PER_S // 2,
+        TICKS_PER_S // 2, "talk-overs are new or longer",
     ),
     KindOfMoment(
-        "lapse", "Other long silences",
-        "Longest silences of both that are neither a missing nor a slow answer of B.", "long silence {:.1f} s", None,
+        "lapse", "Other lapses",
+        "Longest silences of both that are neither a missing nor a slow response of B.", "lapse {:.1f} s", None,
+        "lapses are new or longer",
     ),
 )  # fmt: skip
 BY_ID: Final = {kind.id: kind for kind in KINDS}
@@ -63,13 +65,17 @@ class Moment(Struct, frozen=True):
 
 
 def moments(
-    dialogue: Dialogue, labels: KeptLabels | None = None, sounds: Mapping[str, Sequence[tuple[int, int]]] | None = None
+    dialogue: Dialogue,
+    labels: KeptLabels | None = None,
+    sounds: Mapping[str, Sequence[tuple[int, int]]] | None = None,
+    *,
+    of_any_length: bool = False,
 ) -> list[Moment]:
     """All moments, the worst first. Each silence and each overlap is in at most one; censored events are in none.
 
     labels: by people; only they show that B began in a pause of A, not after its turn. sounds: spans of ticks with
     sound that is not speech, by name, such as "music on B". A silence that is mostly such sound names it, and comes
-    last.
+    last. of_any_length: with what is of their kinds, but no longer than it may be; its severity is up to 1.
     """
     found = [*_no_answers(dialogue), *_silences(dialogue)]
     found += [_moment(dialogue, "cut_off", "B", *event.span) for event in opportunities_in(dialogue).premature]
@@ -78,7 +84,8 @@ def moments(
         found += [_moment(dialogue, "false_cut_off", "B", *span) for span in false_cut_offs(dialogue, labels)]
     found = [_with_sound(moment, sounds or {}) for moment in found]
     return sorted(
-        (moment for moment in found if moment.severity > 1), key=lambda moment: (-moment.severity, moment.start_tick)
+        (moment for moment in found if of_any_length or moment.severity > 1),
+        key=lambda moment: (-moment.severity, moment.start_tick),
     )
 
 

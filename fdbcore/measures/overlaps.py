@@ -23,18 +23,22 @@ GROUP: Final = MeasureGroup(
 )
 
 
-_RUN_TILE: Final = "B stops when A talks over it"
-_STOPPED: Final = Column(4, "B stopped", "stopped", "B, when A talked over it")
+def over(x: Side) -> str:
+    """The title of what is said of a side's speech over the other."""
+    return f"{x} talks over {other_side(x)}"
+
+
+YIELD_RATE: Final = "barge-in yield rate"
 _B_STOPS: Final = (
     Spot(
-        "call", 21, "A talks over B", "  B stopped {count} of {n}~ ({expected} by chance, had it heard nothing)"
+        "call", 21, over("A"), f" | {YIELD_RATE} {{fraction}}~ (a deaf system: {{expected}})"
     ),
-    Spot("run", 40, "B stops", "when A talks over it {interval} of {n:,}~ | by chance {chance}"),
-    Spot("call tile", 31, "A talks over B", " B stopped within 2 s for [{count}] of [{n}](all){by_chance}."),
+    Spot("run", 40, YIELD_RATE, "{interval} of {n:,}~ | a deaf system {chance}"),
+    Spot("call tile", 31, over("A"), " Barge-in yield rate: [{count}] of [{n}](all), within 2 s{by_chance}."),
     Spot(
-        "run tile", 50, _RUN_TILE,
-        "[{count:,}] of [{n:,}](all) times, within 2 s; A spoke for more than {short_ms}~. By chance: {chance}",
-        "A never did for more than {short_ms}", "{mean}", gated=True,
+        "run tile", 50, YIELD_RATE,
+        "B stopped for [{count:,}] of [{n:,}](all) barge-ins of more than {short_ms}, within 2 s~. By chance: {chance}",
+        "A never talked over B for more than {short_ms}", "{mean}", gated=True,
     ),
 )  # fmt: skip
 _STOP_LIMITS: Final = (
@@ -46,16 +50,11 @@ _STOP_LIMITS: Final = (
 )
 
 
-def over(x: Side) -> str:
-    """The title of what is said of a side's speech over the other."""
-    return f"{x} talks over {other_side(x)}"
-
-
 def _long(x: Side) -> tuple[Spot, ...]:
     """Where it is shown how often the other side stops for long speech of side `x`."""
     title, order = over(x), 20 if x == "A" else 30
     found = (
-        Spot("call", order, title, "{onsets}"),
+        Spot("call", order, title, "{onsets_times} for more than {short_ms}"),
         Spot(
             "call tile", order + 10, title, "with more than {short_ms} of speech.",
             value=f"[{{onsets_times}}](long_{x.lower()}_onset)", gated=x == "A",
@@ -67,16 +66,15 @@ def _long(x: Side) -> tuple[Spot, ...]:
 def _at_once(x: Side) -> tuple[Spot, ...]:
     """The same of how often it stops at once."""
     y, title, order = other_side(x), over(x), 24 if x == "A" else 31
-    who, at_once = ("", "It") if x == "A" else ("A ", "A")
-    at_once += " stopped at once, within {terminal_ms}"
+    at_once = f"{y} stopped at once, within {{terminal_ms}}"
     found = (
-        Spot("call", order, title, f" | {who}stopped at once {{times}}{{by_chance}}"),
+        Spot("call", order, title, f" | {y} stopped at once {{times}}{{by_chance}}"),
         Spot(
             "call tile", order + 10, title,
             f" {at_once}: [{{times}}]{{by_chance}}.~ Not counted: {{simultaneous}} begun together with {y}.",
         ),
-        Spot("run", 50, "stops at once", "{times:,}x{by_chance}"),
-        Spot("run tile", 52, _RUN_TILE, ". It stopped at once [{times:,} times]{by_chance}"),
+        Spot("run", 41, YIELD_RATE, " | at once {times:,}x{by_chance}"),
+        Spot("run tile", 52, YIELD_RATE, ". It stopped at once [{times:,} times]{by_chance}"),
     )  # fmt: skip
     return found if x == "A" else found[:2]
 
@@ -84,10 +82,9 @@ def _at_once(x: Side) -> tuple[Spot, ...]:
 def _short(x: Side) -> tuple[Spot, ...]:
     """The same of short speech of side `x`."""
     title, order, is_a = over(x), 25 if x == "A" else 32, x == "A"
-    shorter = f" Shorter speech over {other_side(x)}: [{{n}}](all)"
     return (
-        Spot("call", order, title, " | short ones {n}" + "~, B stopped for {count}" * is_a),
-        Spot("call tile", order + 11, title, shorter + "~, B stopped for [{count}]" * is_a + "~."),
+        Spot("call", order, title, " | backchannels {n}" + "~, yield rate {fraction}" * is_a),
+        Spot("call tile", order + 11, title, " Backchannels: [{n}](all)" + "~, yielded to [{count}]" * is_a + "~."),
     )
 
 
@@ -97,49 +94,35 @@ def _measures(x: Side) -> list[CallMeasure]:
     a, b = x.lower(), y.lower()
     found = [
         CallMeasure(
-            f"{a}_onset_in_overlap_per_{b}_speech_min", f"{x} begins while {y} speaks", 0, "1/min", pools="rate",
+            f"{a}_onset_in_overlap_per_{b}_speech_min", f"{x}'s onsets in overlap", 0, "1/min", pools="rate",
             group=GROUP, meaning=f"All of {x}'s starts in overlap, per minute of {y}'s speech.",
-            literature="onset in overlap", compared=x == "B",
-            shown=ShownMoments(("talk_over",), x) if x == "B" else None, headline="B starts over A" if x == "B" else "",
-            per=f"{y}'s speech",
+            compared=x == "B", shown=ShownMoments(("talk_over",), x) if x == "B" else None, per=f"{y}'s speech",
         ),
         CallMeasure(
-            f"{a}_backchannel_like_per_{b}_speech_min", f"Short contributions of {x}", 0, "1/min", pools="rate",
+            f"{a}_backchannel_like_per_{b}_speech_min", f"{x}'s backchannels", 0, "1/min", pools="rate",
             group=GROUP,
             meaning=f"Speech of at most {{short_ms}} during {y}'s turn, such as “uh-huh”. Its length alone decides.",
-            literature="backchannel-like", compared=x == "B", headline="short ones of B" if x == "B" else "",
-            per=f"{y}'s speech",
+            literature="backchannel-like", compared=x == "B", per=f"{y}'s speech",
         ),
     ]  # fmt: skip
-    for size, when, length, name, of in (
-        (
-            "long",
-            f"when {x} talks over it",
-            f"{x} comes in for longer than {{short_ms}}",
-            "yielding to an interruption",
-            f"Long starts of {x} over {y}",
-        ),
-        (
-            "short",
-            f"for a short word of {x}",
-            f"{x} comes in for at most {{short_ms}}",
-            "stopping for a backchannel",
-            f"Short words of {x} over {y}",
-        ),
+    whose = "" if y == "B" else "A's "
+    for size, to, length, name, of in (
+        ("long", "barge-in", "longer than", "yielding to an interruption", f"Barge-ins of {x} over {y}"),
+        ("short", "backchannel", "at most", "stopping for a backchannel", f"Backchannels of {x} over {y}"),
     ):
+        length, rate = f"{x} comes in for {length} {{short_ms}}", f"{whose}{to} yield rate"
         per = f"per_{size}_{a}_onset"
         interrupted = y == "B" and size == "long"
         shown = ShownMoments(("talk_over",), "A") if interrupted else None
         direction: Literal[-1, 0, 1] = 0 if y == "A" else 1 if interrupted else -1
         found += [
             CallMeasure(
-                f"{b}_stopped_within_{seconds}s_{per}", f"{y} stops within {seconds} s {when}", direction, "share",
-                pools="share", group=GROUP,
-                meaning=f"{length}: how often {y} then falls silent until {x} has ended, and for at least 1 s.",
+                f"{b}_stopped_within_{seconds}s_{per}", rate if seconds == STOP_S else f"{rate} in {seconds} s",
+                direction, "share", pools="share", group=GROUP,
+                meaning=f"{length}: how often {y} falls silent within {seconds} s, until {x} has ended, and for at "
+                "least 1 s.",
                 literature=name, compared=interrupted and seconds == 2,
-                shown=shown,
-                headline="B stops in 2 s" if interrupted and seconds == 2 else "",
-                column=_STOPPED if interrupted and seconds == 2 else None, over=of,
+                shown=shown, column=Column(4) if interrupted and seconds == STOP_S else None, over=of,
                 spots=() if seconds < STOP_S else _long(x) if size == "long" else _short(x),
                 limits=_STOP_LIMITS if interrupted and seconds == 2 else (),
                 apart=f"{b}_stopped_at_once_{per}",
@@ -148,17 +131,16 @@ def _measures(x: Side) -> list[CallMeasure]:
         ]  # fmt: skip
         found += [
             CallMeasure(
-                f"{b}_stopped_at_once_{per}", f"{y} stops at once {when}", 0, "share", pools="share", group=GROUP,
+                f"{b}_stopped_at_once_{per}", f"{rate} at once", 0, "share", pools="share", group=GROUP,
                 meaning=f"{length}: how often {y} falls silent within {{terminal_ms}}. It gave way, or was ending "
                 f"anyway; “by chance” shows how often to expect the latter.", literature=name, over=of,
                 spots=_at_once(x) if size == "long" else (),
             ),
             CallMeasure(
-                f"{b}_stop_latency_ms_{per}", f"Time until {y} stops {when}", -1 if interrupted else 0, "ms",
+                f"{b}_stop_latency_ms_{per}", f"{whose}{to} stop latency", -1 if interrupted else 0, "ms",
                 pools="median", group=GROUP, meaning=f"From {x}'s start to {y}'s silence, if it came within 2 s.",
-                literature="stop latency",
                 shown=shown,
-                spots=(Spot("call", 23, over(x), ", median {median}"),) if interrupted else (),
+                spots=(Spot("call", 23, over(x), ", stop latency {median} (median)"),) if interrupted else (),
                 moved_by=((y, "end_ms"), (x, "start_ms")),
             ),
         ]  # fmt: skip

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from fdbcore.measures.health.figures import DOUBTFUL_TAIL_MS, ROOM_TAIL_MS
 from fdbcore.measures.health.measured_lines import MEASURED_KINDS, MeasuredLine, measured_lines, place
 from fdbcore.measures.reading import Reading
-from fdbcore.types import SIDES, Side
+from fdbcore.types import SIDES, TICK_MS, Side
 
 LineStatus: TypeAlias = Literal["like", "unlike", "not measured", "not known"]
 
@@ -73,8 +73,11 @@ def placed_lines(reading: Reading) -> PlacedLines | None:
             ids = {finding["id"] for finding in findings}
             has_hum = any("hum_hz" in finding["figures"] for finding in findings)
             nearest, distance = table.nearest(at, known["tail_ms"], ids)
-            if distance > table.like_within or (not ids & MEASURED_KINDS.keys() and (has_hum or ids & UNMEASURED)):
-                lines[side] = _unlike("unlike", "unlike all lines that were measured", round(distance, 2))
+            far = distance > table.like_within or (not ids & MEASURED_KINDS.keys() and (has_hum or ids & UNMEASURED))
+            if far and "telephone" in ids:  # the commonest of all: that it is missing is no news of this call
+                lines[side] = _unlike("not measured", "no telephone call with such a background was measured")
+            elif far:
+                lines[side] = _unlike("unlike", "no measured channel is like this one", round(distance, 2))
             else:
                 lines[side] = PlacedLine("like", nearest, round(distance, 2), None, "")
     a, b = lines["A"], lines["B"]
@@ -95,18 +98,18 @@ def _told(line: PlacedLine | None, other: PlacedLine | None) -> PlacedLine | Non
 
 
 def _sentence(line: MeasuredLine, answers_ms: float | None) -> str:
-    """ "nearest to clean speech: 9 of 10 edges within 9 ms, answers 4 ms early"."""
+    """ "on channels like this 9 of 10 edges are within 9 ms, responses read 4 ms early"."""
     parts = []
     if line.unit_f1 < GOOD_F1:
-        parts.append(f"{100 * line.unit_f1:.0f} % of stretches of speech right")
+        parts.append(f"{100 * line.unit_f1:.0f} % of stretches of speech are right")
     if line.edges_within_ms is not None:
-        parts.append(f"9 of 10 {'of their ' if parts else ''}edges within {line.edges_within_ms:.0f} ms")
+        parts.append(f"9 of 10 {'of their ' if parts else ''}edges are within {line.edges_within_ms:.0f} ms")
     if answers_ms is not None:
-        parts.append(f"answers {shift_text(answers_ms)}")
+        parts.append(f"responses read {shift_text(answers_ms)}")
     if line.premature_points is not None:
         more = "too many" if line.premature_points > 0 else "too few"
-        parts.append(f"{abs(line.premature_points):.0f} points {more} premature")
-    return f"nearest to {line.what}: {', '.join(parts)}"
+        parts.append(f"{abs(line.premature_points):.0f} points {more} are premature")
+    return f"on channels like this {', '.join(parts)}"
 
 
 def shift_text(ms: float) -> str:
@@ -117,7 +120,18 @@ def shift_text(ms: float) -> str:
 def line_sentences(lines: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """One sentence a side, or one for both if they agree: [("A", text), ("B", text)] or [("A and B", text)].
 
+    Only of sides whose channel moves a figure by more than its rounding, or is unlike all that were measured.
     lines: of a document, as JSON values.
     """
-    told = [(side, line["text"]) for side in SIDES if lines and (line := lines[side]) is not None]
+    told = [
+        (side, line["text"]) for side in SIDES if lines and (line := lines[side]) is not None and _moves_figures(line)
+    ]
     return [("A and B", told[0][1])] if len(told) == len(SIDES) and told[0][1] == told[1][1] else [*told]
+
+
+def _moves_figures(line: Mapping[str, Any]) -> bool:
+    """True if a reader of this call's figures should know of the channel: latencies are shown to a tick."""
+    if (known := line["like"]) is None:
+        return bool(line["status"] == "unlike")
+    shift_ms, points = line["answers_ms"] or 0.0, known["premature_points"] or 0.0
+    return bool(abs(shift_ms) > TICK_MS or round(points) or known["unit_f1"] < GOOD_F1)

@@ -76,6 +76,17 @@ _MOST: Final = 7 * 24 * 3600 * 1000
 """No value is longer than the longest recording: a week, in ms."""
 
 
+def items_of(quantity: Quantity) -> list[float]:
+    """Its values: of a share 1 for each opportunity that counts and 0 for the others, of a ratio itself."""
+    match quantity:
+        case Values():
+            return list(quantity.values)
+        case Share():
+            return [1.0] * quantity.count + [0.0] * (quantity.n - quantity.count)
+        case Ratio():
+            return [quantity.total / quantity.exposure] if quantity.exposure else []
+
+
 def to_json(quantity: Quantity) -> dict[str, Any]:
     """The quantity as JSON values, without spans; "kind" names its class."""
     values = {name: getattr(quantity, name) for name in quantity.__slots__ if name not in _PLACES}

@@ -121,10 +121,15 @@ class Reading(Recording):
     @cached_property
     def moments(self) -> Sequence[Moment]:
         """The moments to listen to first, the worst first."""
+        return [moment for moment in self.moments_of_any_length if moment.severity > 1]
+
+    @cached_property
+    def moments_of_any_length(self) -> Sequence[Moment]:
+        """The same with what is of their kinds, but no longer than it may be."""
         found = self.health["findings"] if self.health else ()
         sounds = {
             f"{SOUNDS[finding['id']]} on {finding['side']}": finding["spans"]
             for finding in found
             if finding["id"] in SOUNDS
         }
-        return moments(self.dialogue, self.labels, sounds)
+        return moments(self.dialogue, self.labels, sounds, of_any_length=True)

@@ -22,17 +22,17 @@ FIRST_WORDS: Final = 3
 FEWEST_WORDS: Final = 2
 TAKEN_UP: Final = {
     "restarted": (
-        "B starts over after an interruption",
+        "restarts after interruptions",
         "Its first three words are the first words of the interrupted turn.",
         "restart",
     ),
     "resumed": (
-        "B takes up its words after an interruption",
+        "resumptions after interruptions",
         "Its first three words are in the interrupted turn, but not at its start.",
         "resumption",
     ),
     "new_words": (
-        "B goes on with new words after an interruption",
+        "new words after interruptions",
         "They are an answer, or the rest of what it meant to say; words alone cannot decide which.",
         "",
     ),
@@ -40,10 +40,9 @@ TAKEN_UP: Final = {
 TOO_FEW: Final = "too_few_words"
 MEASURES: Final = (
     CallMeasure(
-        "b_recovery_latency_ms_per_labelled_interruption", "Time until B speaks again after an interruption", 0, "ms",
+        "b_recovery_latency_ms_per_labelled_interruption", "recovery latency", 0, "ms",
         pools="median", group=GROUP,
         meaning="From the end of an interruption that B stopped for; negative if B began before that.",
-        literature="recovery",
     ),
     *(
         CallMeasure(

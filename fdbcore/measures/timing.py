@@ -23,62 +23,61 @@ TIME: Final = MeasureGroup(
 )
 CALL: Final = "the call"
 _TURN: Final = "From taking the floor to giving it up, with the pauses inside."
-_SILENCES: Final = "Long silences"
+LAPSES: Final = "lapses"
 _OF_TURNS: Final = (
     CallMeasure(
-        "a_fto_after_b_ms", "A's answer time", 0, "ms", pools="median", group=TURNS,
+        "a_fto_after_b_ms", "A's floor transfer offset", 0, "ms", pools="median", group=TURNS,
         meaning="From the end of B's turn to A's start; negative if A began before B's end.", literature=FTO,
         moved_by=(("A", "turn_start_ms"), ("B", "turn_end_ms")),
     ),
     CallMeasure(
-        "lapse_s", _SILENCES, -1, "s", pools="median", group=TURNS,
-        meaning="Silences of both over {lapse_ms}, between the first and the last word.", literature="lapse",
+        "lapse_s", LAPSES, -1, "s", pools="median", group=TURNS,
+        meaning="Long silences: of both, over {lapse_ms}, between the first and the last word.",
         shown=ShownMoments(("lapse", "no_answer", "slow_answer"), None),
-        column=Column(5, "long silences", "silent", "long silences", is_count=True),
+        column=Column(5, is_count=True),
         spots=(
-            Spot("call", 33, over("B"), " | long silences (> {lapse_ms}) {n}~, longest {max}"),
-            Spot("run", 70, _SILENCES.lower(), "{n:,}x~, longest {max}"),
+            Spot("call", 33, over("B"), " | lapses (> {lapse_ms}) {n}~, longest {max}"),
+            Spot("run", 70, LAPSES, "{n:,}x~, longest {max}"),
             Spot(
-                "call tile", 50, _SILENCES,
-                "of both, over {lapse_ms}, between the first and the last word~; the longest lasted {max}~.",
+                "call tile", 50, LAPSES,
+                "silences of both over {lapse_ms}, between the first and the last word~; the longest lasted {max}~.",
                 value="[{n_times}]", gated=True,
             ),
             Spot(
-                "run tile", 60, _SILENCES, "of both, over {lapse_ms}, in {calls}~; the longest {max}", value="[{n:,}]",
-                gated=True,
+                "run tile", 60, LAPSES, "silences of both over {lapse_ms}, in {calls}~; the longest {max}",
+                value="[{n:,}]", gated=True,
             ),
         ),
     ),
     CallMeasure(
-        "b_initial_silence_s", "B silent at the start", -1, "s", pools="median", group=TURNS,
+        "b_initial_silence_s", "B's initial silence", -1, "s", pools="median", group=TURNS,
         meaning="From the start of the call to B's first sound.",
         spots=(
-            Spot("call", 35, over("B"), " | B silent at start {median}"),
+            Spot("call", 35, over("B"), " | B's initial silence {median}"),
             Spot("call", 35, over("B"), " | B's first sound was muted", left_out="censored"),
             Spot("call", 35, over("B"), " | no speech of B", left_out="never_spoke"),
-            Spot("call tile", 53, _SILENCES, " B's first sound came after [{median}]."),
-            Spot("call tile", 53, _SILENCES, " B's first sound was muted.", left_out="censored"),
-            Spot("call tile", 53, _SILENCES, " No speech was found on B.", left_out="never_spoke"),
+            Spot("call tile", 53, LAPSES, " B's initial silence: [{median}]."),
+            Spot("call tile", 53, LAPSES, " B's first sound was muted.", left_out="censored"),
+            Spot("call tile", 53, LAPSES, " No speech was found on B.", left_out="never_spoke"),
         ),
     ),
-    CallMeasure("a_turn_s", "Length of A's turns", 0, "s", pools="median", group=TURNS, meaning=_TURN,
-                literature="turn"),
+    CallMeasure("a_turn_s", "A's turn length", 0, "s", pools="median", group=TURNS, meaning=_TURN),
     CallMeasure(
-        "b_turn_s", "Length of B's turns", 0, "s", pools="median", group=TURNS,
-        meaning=f"{_TURN} The longest is B's longest monologue.", literature="turn",
+        "b_turn_s", "B's turn length", 0, "s", pools="median", group=TURNS,
+        meaning=f"{_TURN} The longest is B's longest monologue.",
     ),
 )  # fmt: skip
 _SPEECH: Final = "Stretches of speech without a silence of {min_silence_ms}."
 _IPU: Final = "inter-pausal unit (IPU)"
 _FILLED: Final = {
-    "gap": ("Gaps", "Silences between a turn of one side and the next turn of the other.", "gap"),
-    "overlap": ("Overlaps", "Stretches in which both speak.", "overlap"),
-    "a_ipu": ("Speech of A", _SPEECH, _IPU),
-    "a_pause": ("Pauses of A", "Silences inside a turn of A.", "pause"),
-    "b_ipu": ("Speech of B", _SPEECH, _IPU),
-    "b_pause": ("Pauses of B", "Silences inside a turn of B.", "pause"),
+    "gap": ("gaps", "Silences between a turn of one side and the next turn of the other.", ""),
+    "overlap": ("overlaps", "Stretches in which both speak.", ""),
+    "a_ipu": ("A's IPUs", _SPEECH, _IPU),
+    "a_pause": ("A's pauses", "Silences inside a turn of A.", ""),
+    "b_ipu": ("B's IPUs", _SPEECH, _IPU),
+    "b_pause": ("B's pauses", "Silences inside a turn of B.", ""),
 }
-_TALKING: Final = "Time spent talking"
+_TALKING: Final = "talk ratio"
 _TALK_OVER: Final = ShownMoments(("talk_over",), None)
 _SHOWN: Final = {"gap": ShownMoments(("slow_answer",), "B"), "overlap": _TALK_OVER}
 
@@ -88,14 +87,14 @@ def _of_time(name: str, label: str, meaning: str, literature: str) -> tuple[Call
     shown = _SHOWN.get(name)
     return (
         CallMeasure(
-            f"{name}_per_min", f"{label}: number", 0, "1/min", pools="rate", group=TIME, meaning=meaning,
+            f"{name}_per_min", label, 0, "1/min", pools="rate", group=TIME, meaning=meaning,
             literature=literature, shown=shown,
             per=CALL,
         ),
         CallMeasure(
-            f"{name}_s_per_min", f"{label}: seconds", 0, "s/min", pools="rate", group=TIME,
+            f"{name}_s_per_min", f"time in {label}", 0, "s/min", pools="rate", group=TIME,
             meaning="Their lengths together.", literature=literature, compared=name == "overlap",
-            shown=shown, headline="both speak" if name == "overlap" else "", per=CALL,
+            shown=shown, per=CALL,
         ),
     )  # fmt: skip
 
@@ -105,19 +104,18 @@ MEASURES: Final = (
     *(measure for name, words in _FILLED.items() for measure in _of_time(name, *words)),
     *(
         CallMeasure(
-            f"{x.lower()}_talk_share", f"Talk share of {x}", 0, "share", pools="rate", group=TIME,
-            meaning=f"Share of the call in which {x} speaks.", literature="talk ratio",
-            compared=x == "B", headline="talk share of B" if x == "B" else "",
+            f"{x.lower()}_talk_share", f"{x}'s talk ratio", 0, "share", pools="rate", group=TIME,
+            meaning=f"Share of the call in which {x} speaks.", compared=x == "B",
             spots=(Spot("call tile", 60, _TALKING, "", value=f"{x} {{mean}}", gated=True),),
         )
         for x in SIDES
     ),
     CallMeasure(
-        "overlap_share_of_speech", "Overlap share", 0, "share", pools="rate", group=TIME,
-        meaning="Share of the time with speech in which both speak.", literature="overlap ratio", shown=_TALK_OVER,
+        "overlap_share_of_speech", "overlap ratio", 0, "share", pools="rate", group=TIME,
+        meaning="Share of the time with speech in which both speak.", shown=_TALK_OVER,
         spots=(
             Spot(
-                "call tile", 61, _TALKING, "of the call; both at once for [{mean}] of the time with speech.", gated=True
+                "call tile", 61, _TALKING, "of the call. Overlap ratio: [{mean}] of the time with speech.", gated=True
             ),
         ),
     ),

@@ -181,7 +181,7 @@ class Endpoint(Protocol):
         return ()
 
     def planted(self) -> Sequence[Planted]:
-        """What it did on purpose to see what the other side does. Asked once, after the last tick."""
+        """The stimuli that it planted, with their times. Asked once, after the last tick."""
         return ()
 
     def measured(self) -> Mapping[str, Any]:

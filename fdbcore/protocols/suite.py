@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,7 +148,7 @@ class Suite(Protocol):
 
     def expected(
         self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Show
-    ) -> Sequence[ExpectedUse]:
+    ) -> Iterable[ExpectedUse]:
         """About what `score` would ask of those in `asked`, each; asks nobody, and writes no results."""
         return ()
 

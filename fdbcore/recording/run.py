@@ -268,14 +268,17 @@ def newest_run(folder: Path) -> Path | None:
 
 def runs_beside(run: Path) -> list[Path]:
     """The runs in the same folder as `run`, and other than it; what was replayed or held last comes first."""
-    beside = Path(os.path.normpath(run / os.pardir))
+    own = os.path.realpath(run)
+    return [path for path in runs_in(Path(os.path.normpath(run / os.pardir))) if os.path.realpath(path) != own]
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """The runs in a folder; what was replayed or held last comes first."""
     try:
-        others = [item for item in beside.iterdir() if is_replayed(item) or is_planned(item)]
+        found = [item for item in folder.iterdir() if is_replayed(item) or is_planned(item)]
     except OSError:
         return []
-    own = os.path.realpath(run)
-    dated = (found for item in others if os.path.realpath(item) != own for found in _dated_runs(item, below=0))
-    return [path for _, path in sorted(dated, reverse=True)]
+    return [path for _, path in sorted((each for item in found for each in _dated_runs(item, below=0)), reverse=True)]
 
 
 def _dated_runs(folder: Path, below: int) -> Iterator[tuple[int, Path]]:

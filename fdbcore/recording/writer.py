@@ -24,6 +24,7 @@ from fdbcore.recording.files import (
     RECORDING_SCHEMA,
     REPLY,
     REPORT,
+    SOUND,
     TURNS,
     TURNS_SCHEMA,
     file_sha256,
@@ -66,7 +67,8 @@ class RecordingWriter:
         derived = part_of(path.parent, path.name, DERIVED)
         with writes(path):
             derived.mkdir(parents=True, exist_ok=True)
-            for stale in (path / AUDIO, path / EVENTS, path / REPORT, *derived.iterdir()):  # of an earlier recording
+            earlier = (path / part for part in (AUDIO, SOUND, EVENTS, REPORT))
+            for stale in (*earlier, *derived.iterdir()):
                 if stale.is_symlink() or stale.is_file():
                     stale.unlink(missing_ok=True)
         self._write_meta()  # first: it marks the folder as ours, so a later recording may replace it

@@ -1,7 +1,6 @@
 from .call.audio import CLIP_TYPE as CLIP_TYPE
 from .call.audio import clip as clip
 from .columns import cells as cells
-from .columns import note as note
 from .columns import titles as titles
 from .exports.fdb import why_not_held as why_not_held
 from .format import NONE as NONE
@@ -46,6 +45,8 @@ from .scorecard.verdicts import verdicts as verdicts
 from .svg.charts import Chart as Chart
 from .svg.charts import TrendPoint as TrendPoint
 from .svg.charts import trend as trend
+from .svg.lanes import Lane as Lane
+from .svg.lanes import lanes as lanes
 from .svg.text import drawing as drawing
 from .svg.text import number as number
 from .svg.text import standalone as standalone

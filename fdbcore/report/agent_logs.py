@@ -22,8 +22,8 @@ _WALL_CLOCK_S: Final = 1e9
 COLUMNS: Final = ("stage", "median", "p90", "n", "missing")
 WHOLE: Final = "A's end to B's onset"
 ABOUT: Final = (
-    "The stages of one answer add up to the whole; medians do not. Answers that cut A off count here too, unlike in "
-    "the answer time. Missing: answers whose log lacks the stage."
+    "The stages of one answer add up to the whole; medians do not. Premature responses count here too, unlike "
+    "in the response latency. Missing: answers whose log lacks the stage."
 )
 
 NAMED: Final = 200

@@ -9,8 +9,8 @@ from fdbcore.report.html.values import ALL, NO_LINKS, Links
 
 
 def titles(with_intervals: bool = False) -> list[str]:
-    """The column titles on a terminal. with_intervals: medians have a column for their interval."""
-    return [title for name, column in columns().items() for title in [column.short, *_beside(name, with_intervals)]]
+    """The names of the columns. with_intervals: medians have a column for their interval."""
+    return [title for name in columns() for title in [MEASURES[name].label, *_beside(name, with_intervals)]]
 
 
 def cells(measures: Measures, with_intervals: bool = False, link: Links = NO_LINKS) -> list[str]:
@@ -27,11 +27,6 @@ def cells(measures: Measures, with_intervals: bool = False, link: Links = NO_LIN
             else [""] * (1 + beside)
         )
     return found
-
-
-def note() -> str:
-    """A line that explains the short titles."""
-    return " | ".join(f"{column.short}: {column.means}" for column in columns().values() if column.means)
 
 
 def _beside(name: str, with_intervals: bool) -> list[str]:

@@ -81,6 +81,21 @@ def amount(value: float | None, unit: str, sign: str = "") -> str:
     return NONE if value is None else f"{number(value, unit, sign)} {shown_unit(unit)}"
 
 
+def brief(value: float | None, unit: str, sign: str = "") -> str:
+    """A value as a table has it: with a unit of one word; a longer one stands once, under the measure's name."""
+    return NONE if value is None else amount(value, unit, sign) if not long_unit(unit) else number(value, unit, sign)
+
+
+def brief_step(value: float, unit: str, sign: str = "") -> str:
+    """The size of a difference as a table has it."""
+    return number(value, unit, sign) if long_unit(unit) else step(value, unit, sign)
+
+
+def long_unit(unit: str) -> str:
+    """The unit in which values are shown, if it has several words: "per min of A's speech"; else ""."""
+    return shown_unit(unit) if " " in shown_unit(unit) else ""
+
+
 def limits(interval: Sequence[float] | None, unit: str, sign: str = "") -> str:
     """An interval: "[0.74, 0.91]"; "" if there is none."""
     return f"[{', '.join(number(limit, unit, sign) for limit in interval)}]" if interval else ""

@@ -7,20 +7,19 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.gate_moments import GateMoment
 from fdbcore.analysis.survey import CLIP_TICKS, CallMoment, around, clip_ticks
 from fdbcore.errors import FdbError
-from fdbcore.recording.files import REPORT, part_of, write_bytes
+from fdbcore.recording.files import REPORT
 from fdbcore.report.call.audio import CLIP_TYPE, CallAudio, call_audio, clip
 from fdbcore.report.format import clock_text
 from fdbcore.report.html.values import PageParts
+from fdbcore.sources.recorded import changed_source
 from fdbcore.types import SIDES, ticks_to_s
-
-CLIPS: Final = "clips"
 
 Played: TypeAlias = tuple[str, float, float]
 """The address of audio, and the start and end (s) to play."""
@@ -36,7 +35,7 @@ class ClipCounts:
 
 
 class Sounds:
-    """Finds the audio and the pages of calls and moments, as far as the page may show them."""
+    """Finds the audio and the pages of calls and moments, as far as the page may show them. folder: of the page."""
 
     def __init__(self, folder: Path, shown: PageParts, heard: ClipCounts) -> None:
         self.words = shown.words
@@ -47,7 +46,9 @@ class Sounds:
 
     def _audio(self, call: Call) -> CallAudio:
         if call.name not in self._known:
-            self._known[call.name] = known = call_audio(call.recording, self._folder)
+            alone = self._shown.embed  # its clips are cut from the source
+            known = CallAudio(changed_source(call.recording)) if alone else call_audio(call.recording, self._folder)
+            self._known[call.name] = known
             if known.silent is not None:
                 self.heard.silent[call.name] = known.silent
         return self._known[call.name]
@@ -56,19 +57,14 @@ class Sounds:
         """Why a call has no audio; None if it has, or if the page shows no audio."""
         return self._audio(call).silent if self._shown.audio else None
 
-    def unplayable(self, call: Call) -> str | None:
-        """Why a browser cannot play a call that has audio, and what helps; None if it can."""
-        return self._audio(call).unplayable if self._shown.audio and not self._shown.embed else None
-
     def of_call(self, call: Call) -> str | None:
-        """The address of the audio of a whole call; None if a browser cannot play it."""
+        """The address of the audio of a whole call; None if it has none, or if the page is sent without it."""
         return self._audio(call).address if self._shown.audio and not self._shown.embed else None
 
     def of_moment(self, found: CallMoment) -> Played | None:
         """The address of the audio of a moment, and the start and end (s) to play; None if there is no audio.
 
-        It is a part of the call's own audio, or a clip: embedded if requested, or in the folder of clips if browsers
-        cannot play the call.
+        It is a part of the call's own audio, or on a page that contains its audio a clip.
         """
         self.heard.moments += 1
         played = None if not self._shown.audio or self.silent(found.call) else self._played(found)
@@ -77,22 +73,16 @@ class Sounds:
 
     def _played(self, found: CallMoment) -> Played | None:
         start, end = clip_ticks(found.moment, found.n_ticks)
-        address = self._audio(found.call).address
-        if not self._shown.embed and address is not None:
-            return address, ticks_to_s(start), ticks_to_s(end)
+        if not self._shown.embed:
+            address = self._audio(found.call).address
+            return None if address is None else (address, ticks_to_s(start), ticks_to_s(end))
         try:
-            return self._address(found, clip(found.call.recording, start, end)), 0.0, ticks_to_s(end - start)
+            cut = base64.b64encode(clip(found.call.recording, start, end)).decode("ascii")
         except FdbError as error:
             self.heard.silent[found.call.name] = why = str(error)
             self._known[found.call.name] = CallAudio(why)
             return None
-
-    def _address(self, found: CallMoment, cut: bytes) -> str:
-        if self._shown.embed:
-            return f"data:{CLIP_TYPE};base64,{base64.b64encode(cut).decode('ascii')}"
-        path = part_of(self._folder, CLIPS, f"{found.call.name}-{found.moment.start_tick}.webm")
-        write_bytes(path, cut)
-        return quote(f"{CLIPS}/{path.name}")
+        return f"data:{CLIP_TYPE};base64,{cut}", 0.0, ticks_to_s(end - start)
 
     def place(self, path: Path) -> str:
         """The way to a folder from where the command runs, or only its name if the page shows no audio."""
@@ -101,7 +91,7 @@ class Sounds:
     def page_of(self, call: Call) -> str | None:
         """The address of the page of a call; None if there is none, or if this page is sent without it."""
         has_page = not self._shown.embed and (call.path / REPORT).is_file()
-        return quote(f"{call.path.relative_to(self._folder).as_posix()}/{REPORT}") if has_page else None
+        return quote(Path(os.path.relpath(call.path / REPORT, self._folder)).as_posix()) if has_page else None
 
     def page_at(self, call: Call, start_s: float) -> str | None:
         """The address of a second in the page of its call."""
@@ -118,8 +108,10 @@ def card(found: CallMoment, sounds: Sounds) -> dict[str, Any]:
         "at": clock_text(start_s),
         "page": sounds.page_at(found.call, start_s),
         "played": sounds.of_moment(found),
+        "silent": sounds.silent(found.call),
         "strip": _strip(found),
         "said": [(side, said) for side, said in found.said.items() if said] if sounds.words else [],
+        "beside": "",
     }
 
 
@@ -128,7 +120,7 @@ def named_card(call: Call, named: GateMoment, sounds: Sounds) -> dict[str, Any]:
     length_s, address = 0.0, None
     with suppress(FdbError):  # the page of a comparison may outlive a recording
         reading = call.recording
-        for moment in reading.moments:
+        for moment in reading.moments_of_any_length:
             if (ticks_to_s(moment.start_tick), moment.text) == (named["start_s"], named["text"]):
                 return card(around(call, reading, moment), sounds)
         length_s, address = ticks_to_s(reading.n_ticks), sounds.of_call(call)
@@ -138,8 +130,10 @@ def named_card(call: Call, named: GateMoment, sounds: Sounds) -> dict[str, Any]:
         "at": clock_text(named["start_s"]),
         "page": sounds.page_at(call, named["start_s"]),
         "played": address and (address, named["start_s"], length_s),
+        "silent": sounds.silent(call),
         "strip": "",
         "said": [],
+        "beside": "",
     }
 
 

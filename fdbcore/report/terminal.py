@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from textwrap import fill
+from textwrap import fill, wrap
 from typing import Final
 
 FEWEST_NAME_COLUMNS: Final = 12
-LABEL_COLUMNS: Final = 17
+LABEL_COLUMNS: Final = 20
 
 
 def laid_out(rows: Iterable[Sequence[str]], width: int) -> list[str]:
     """The rows of a table as lines of at most `width` characters; the first row is the head.
 
-    The first column is left-aligned, the others right-aligned. Columns without any cell are left out. Those that do not
-    fit beside the others stand below them, in as many parts as it takes; each part repeats the first column.
+    The first column is left-aligned, the others right-aligned. A title of several words takes as many lines as its
+    column is narrow. Columns without any cell are left out. Those that do not fit beside the others stand below them,
+    in as many parts as it takes; each part repeats the first column.
     """
     names, *columns = (column for column in zip(*rows, strict=True) if any(column[1:]))
-    widths = [max(map(len, column)) for column in columns]
+    widths = [*map(_width, columns)]
     longest = max(map(len, names))
     parts: list[list[int]] = [[]]
     for place in range(len(columns)):
@@ -30,13 +31,22 @@ def laid_out(rows: Iterable[Sequence[str]], width: int) -> list[str]:
     ]
 
 
+def _width(column: Sequence[str]) -> int:
+    """The columns of the longest cell, or of the longest word of the title."""
+    return max(map(len, [*column[0].split(), *column[1:]]))
+
+
 def _part(names: Sequence[str], columns: Sequence[Sequence[str]], part: Sequence[int], width: int) -> list[str]:
     """The lines of the columns at these places, after the names, which are cut in their middle to fit."""
-    widths = [max(map(len, columns[place])) for place in part]
+    widths = [_width(columns[place]) for place in part]
+    titles = [wrap(columns[place][0], width) for place, width in zip(part, widths, strict=True)]
+    height = max(map(len, titles), default=1)
+    heads = [["", *line] for line in zip(*([""] * (height - len(title)) + title for title in titles), strict=True)]
+    cells = [*zip(names[1:], *(columns[place][1:] for place in part), strict=True)]
     named = max(min(max(map(len, names)), width - sum(widths) - len(widths)), 1)
     return [
-        " ".join([f"{shortened(name, named):<{named}}", *map(str.rjust, cells, widths)]).rstrip()
-        for name, *cells in zip(names, *(columns[place] for place in part), strict=True)
+        " ".join([f"{shortened(name, named):<{named}}", *map(str.rjust, line, widths)]).rstrip()
+        for name, *line in [*heads[:-1], [names[0], *heads[-1][1:]], *cells]
     ]
 
 

@@ -21,7 +21,6 @@ from .document import ProblemEntry as ProblemEntry
 from .document import Scores as Scores
 from .document import problem_entries as problem_entries
 from .document import scorecard as scorecard
-from .passing import passes_of as passes_of
 from .pooling import Clustered as Clustered
 from .pooling import ScoredItem as ScoredItem
 from .pooling import by_system as by_system
@@ -29,6 +28,7 @@ from .pooling import draws_of_ids as draws_of_ids
 from .pooling import figure_of_ids as figure_of_ids
 from .pooling import figure_of_values as figure_of_values
 from .pooling import means_of_ids as means_of_ids
+from .pooling import passes_of as passes_of
 from .pooling import pooled as pooled
 from .pooling import rows_of as rows_of
 from .pooling import with_sd as with_sd

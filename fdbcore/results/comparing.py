@@ -62,8 +62,10 @@ def differences(pairs: Iterable[Pair], measures: Sequence[Measure]) -> list[Diff
     clusters = [_clusters(each.pair, each.of_ids) for each in found]
     return with_holm(
         [
-            _with_p(each.difference, _largest(sign_flip_p(_column(each.of_ids), own)[0] for own in kinds.values()))
+            _with_p(each.difference, max((p for p in ps if p is not None), default=None))
             for each, kinds in zip(found, clusters, strict=True)
+            for values in [np.array([*each.of_ids.values()])[:, None]]
+            for ps in [[sign_flip_p(values, own)[0] for own in kinds.values()]]
         ]
     )
 
@@ -115,14 +117,6 @@ def with_holm(family: Sequence[Difference]) -> list[Difference]:
 
 def _with_p(one: Difference, p: float | None, corrected: float | None = None) -> Difference:
     return replace(one, p=p, p_corrected=corrected)
-
-
-def _largest(ps: Iterable[float | None]) -> float | None:
-    return max((p for p in ps if p is not None), default=None)
-
-
-def _column(of_ids: Mapping[str, float]) -> Floats:
-    return np.array([*of_ids.values()])[:, None]
 
 
 def _compared(pair: Pair, scale: Measure) -> Iterator[_Compared]:

@@ -46,7 +46,8 @@ class Scores(Struct, frozen=True, kw_only=True):
     differences: list[Difference] = []
     passes: list[Passes] = []
     problems: list[ProblemEntry] = []
-    warnings: list[str] = []
+    warnings: Annotated[list[str], Meta(description="what must be known before any number")] = []
+    notes: Annotated[list[str], Meta(description="what a choice does to the figures, or leaves out")] = []
 
 
 def problem_entries(problems: Iterable[Problem]) -> list[ProblemEntry]:
@@ -85,6 +86,7 @@ def scorecard(
     rows = msgspec.convert(document["rows"], list[ScoreRow])
     problems = [Problem(**problem) for problem in document["problems"]]
     known = {name for row in rows for name, figure in row.measures.items() if figure.value is not None}
+    words["notes"] = [*document.get("notes", ()), *words.get("notes", ())]
     return Scorecard(
         title,
         [scale for scale in scales if scale.id in known],

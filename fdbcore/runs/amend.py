@@ -1,26 +1,22 @@
-"""Adds to a recording after it was made: the agent's own log, and audio that a browser can play."""
+"""Adds to a recording after it was made: the agent's own log."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from fdbcore.audio.wav import WavWriter
-from fdbcore.errors import AudioError, InputError
+from fdbcore.errors import InputError
 from fdbcore.measures.agent_log import laid, refuse_other_calls, refused
 from fdbcore.measures.log_clock import find_clock, given_clock, in_log
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.files import AUDIO, MARKS, META, file_sha256, write_json
+from fdbcore.recording.files import MARKS, file_sha256
 from fdbcore.recording.form import converted
 from fdbcore.recording.marks import AgentLog, LogClock
 from fdbcore.recording.places import located, write_with_places
 from fdbcore.recording.reader import Recording
-from fdbcore.runtime.whole_files import whole_file
 from fdbcore.sources.agent_logs import LogFile, Mark, read_log, session_hint
 from fdbcore.sources.names import real_path
-from fdbcore.sources.recorded import changed_source, is_playable, stereo_blocks
 from fdbcore.types import ticks_to_s
 from fdbcore.types.system_events import STAGE, SYSTEM_TURN
 
@@ -123,17 +119,3 @@ def lay_again(reading: Reading, kept: AgentLog) -> None:
         found = laid([in_log(clock, Mark(**mark)) for mark in kept["marks"]], reading.dialogue, clock)
         kept = {**kept, "events": found["events"], "answers": found["answers"]}
     write_with_places(reading.path, MARKS, kept)
-
-
-def make_playable(recording: Recording) -> None:
-    """Write session.wav if no browser can play the source. AudioError if the source is missing, changed or damaged."""
-    if (changed := changed_source(recording)) is not None:
-        raise AudioError(changed)
-    if is_playable(recording):
-        return
-    with whole_file(recording.path / AUDIO) as part, closing(WavWriter(Path(part.name), channels=2)) as wav:
-        for block in stereo_blocks(recording):
-            wav.write(block)
-    if (sha256s := recording.meta.get("sha256s")) is not None:
-        sha256s[AUDIO] = file_sha256(recording.path / AUDIO) or ""
-        write_json(recording.path / META, recording.meta)

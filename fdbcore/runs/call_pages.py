@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -24,7 +25,7 @@ from fdbcore.errors import FdbError, RecordingError, writes
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import REPORT, part_of, read_json, write_json
 from fdbcore.recording.form import one_call
-from fdbcore.report.call.audio import CallAudio, call_audio
+from fdbcore.report.call.audio import CallAudio, audio_url, call_audio, is_audible
 from fdbcore.report.call.document import page_document
 from fdbcore.report.call.moment_lists import MomentList, moment_lists, titles
 from fdbcore.report.call.page import CallPage, write_report
@@ -32,6 +33,7 @@ from fdbcore.report.call.shared import PAGES, share, shared_names
 from fdbcore.report.html.values import WHOLE, PageParts
 from fdbcore.runtime.executor import Executor, Workers, results_in_order
 from fdbcore.runtime.whole_files import whole_file
+from fdbcore.sources.recorded import changed_source
 
 LISTS: Final = Fact[Mapping[str, MomentList]](
     "lists",
@@ -61,9 +63,9 @@ def write_call_pages(
     before, made = _made(run.path), dict[str, str]()
     found: dict[str, str] = {}
     from_what = [_from_what(call, verdicts.get(call.name), shown) for call in run.calls]
-    is_kept = [_is_kept(before.get(call.name), of, call) for call, of in zip(run.calls, from_what, strict=True)]
+    is_kept = [_is_kept(before.get(call.name), of, call, shown) for call, of in zip(run.calls, from_what, strict=True)]
     others = [
-        (None if call.is_unreadable else call.path, call.unscored, verdicts.get(call.name))
+        (None if call.is_unreadable else call.path, call.unscored, verdicts.get(call.name), call.columns)
         for call, kept in zip(run.calls, is_kept, strict=True)
         if not kept
     ]
@@ -93,8 +95,17 @@ def _from_what(call: Call, verdict: CallVerdict | None, shown: PageParts) -> str
     """What the page of a call is made from; None without facts about it, so that it is always made."""
     if call.state is None:
         return None
-    heard = call_audio(call.recording, call.path) if shown.audio else None
-    parts = [__version__, shared_names(), repr(shown), call.unscored, repr(heard), repr(verdict), call.state]
+    heard = (changed_source(call.recording), audio_url(call.recording, call.path)) if shown.audio else None
+    parts = [
+        __version__,
+        shared_names(),
+        repr(shown),
+        call.unscored,
+        repr(heard),
+        repr(verdict),
+        call.columns,
+        call.state,
+    ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -106,21 +117,24 @@ def _page_state(from_what: str | None, call: Call) -> str | None:
     return None
 
 
-def _is_kept(before: str | None, from_what: str | None, call: Call) -> bool:
-    """Whether the page of a call is there, and would be made from the same again."""
-    return before is not None and before == _page_state(from_what, call)
+def _is_kept(before: str | None, from_what: str | None, call: Call, shown: PageParts) -> bool:
+    """Whether the page of a call is there, with the audio that it plays, and would be made from the same again."""
+    is_there = before is not None and before == _page_state(from_what, call)
+    return is_there and (not shown.audio or is_audible(call.recording))
 
 
 def _kept_lists(call: Call) -> Mapping[str, MomentList]:
     return call.fact(LISTS) if call.unscored is None else {}
 
 
-def _write_page(call: tuple[Path | None, str | None, CallVerdict | None], parts: PageParts) -> Mapping[str, MomentList]:
+def _write_page(
+    call: tuple[Path | None, str | None, CallVerdict | None, Mapping[str, str]], parts: PageParts
+) -> Mapping[str, MomentList]:
     """Write the page of the recording in a folder, and return its lists; none if it cannot be read or is not scored.
 
     A call that the run does not score may have a recording that an earlier replay made: its page has no figures.
     """
-    path, unscored, verdict = call
+    path, unscored, verdict, columns = call
     if path is None:
         return {}
     try:
@@ -132,10 +146,8 @@ def _write_page(call: tuple[Path | None, str | None, CallVerdict | None], parts:
             content = page_document(reading, scores)
             heard = call_audio(reading, path) if parts.audio else CallAudio()
             lists = moment_lists(reading) if content["unscored"] is None else {}
-            shown = CallPage(
-                parts.audio, parts.words, heard.silent, heard.unplayable, is_in_run=True, verdict=verdict, lists=lists
-            )
-            write_report(reading, content, shown)
+            shown = CallPage(parts.audio, parts.words, heard.silent, is_in_run=True, verdict=verdict, lists=lists)
+            write_report(reading, content, replace(shown, columns=columns))
     except FdbError:  # the survey says so
         return {}
     return lists

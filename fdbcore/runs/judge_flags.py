@@ -15,9 +15,9 @@ VADS: Final = Option(
 JUDGE: Final = Option("--judge", "Let this model judge; others are compared.", several=True, metavar="JUDGE:NAME")
 REPEATS: Final = Option("--repeats", "Ask each judge K times; the median counts.", kind="count", default=1, metavar="K")
 RUBRICS: Final = Option(
-    "--rubrics", "Wording of the rubrics; both are compared.", default="1", choices=("1", "2", "both")
+    "--rubrics", "Variant of the rubrics; both are compared.", default="1", choices=("1", "2", "both")
 )
 MAX_COST: Final = Option(
-    "--max-cost", "Stop before judging costs more; the same command with more goes on.", "positive", metavar="USD"
+    "--max-cost", "Stop before judging costs more; rerun with more to continue.", "positive", metavar="USD"
 )
 PUBLISHED: Final = Option("--published", "Show published figures, too; nothing is tested against them.", kind="flag")

@@ -33,6 +33,7 @@ from fdbcore.recording.files import (
     QUANTITIES,
     REPORT,
     SCORES,
+    SOUND,
     TURNS,
     WORDS,
     file_sha256,
@@ -60,7 +61,7 @@ from fdbcore.types import FRAME_SAMPLES, SIDES, TurnSettings
 from fdbcore.types.timing import TimingCertificate
 
 _PARTS: Final = frozenset(
-    {META, EVENTS, AUDIO, REPORT, "derived", ACTIVITY, TURNS, SCORES, QUANTITIES, HEALTH, MARKS, LABELS}
+    {META, EVENTS, AUDIO, SOUND, REPORT, "derived", ACTIVITY, TURNS, SCORES, QUANTITIES, HEALTH, MARKS, LABELS}
     | {f"derived/{side}.json" for side in "AB"}
     | set(WORDS.values())
 )

@@ -208,11 +208,12 @@ def replay_all(
     each call has two files, the patterns of side A's and side B's ("*-caller.wav", "*-agent.wav"). meta: a CSV table of
     the calls, joined by path and file name; its columns a_file and b_file pair files, too, and measure_from, measure_to
     and leave_out say what to leave out of a call. labels: a label file, or a folder of them. marks: agents' own logs,
-    as a file, a folder or a pattern; or the table's column marks_file names them. marks_offset_ms: what to add to their
-    times (default: estimated). marks_session: which of their entries count, by a text in them. jobs: processes; by
-    default one for each processor. engine: the address of a Ray cluster in their place. store: that of an object store,
-    if its machines do not all see `out`. The other arguments are those of `replay`. "oddities" in corpus.json lists
-    what did not fit. A call that fails stops no other: `calls` of the result has the status and the reason of each.
+    as a file, a folder or a pattern; or the table's column agent_log_file names them. marks_offset_ms: what to add to
+    their times (default: estimated). marks_session: which of their entries count, by a text in them. jobs: processes;
+    by default one for each processor. engine: the address of a Ray cluster in their place. store: that of an object
+    store, if its machines do not all see `out`. The other arguments are those of `replay`. "oddities" in corpus.json
+    lists what did not fit. A call that fails stops no other: `calls` of the result has the status and the reason of
+    each.
 
     InputError for files and tables that cannot be used, SettingsError if `out` is not a run, RecordingError if it
     cannot be written. Processes are spawned, so a script that calls this needs the usual `if __name__ == "__main__"`.

@@ -20,7 +20,6 @@ from fdbcore.recording.files import part_of, write_json
 from fdbcore.recording.meta import Settings
 from fdbcore.recording.others import keep_others
 from fdbcore.recording.run import is_recorded
-from fdbcore.report.comparison.words import longer_moments
 from fdbcore.report.groups.page import SCORES_PAGE, write_statements
 from fdbcore.runs.engines import executor_of
 from fdbcore.runs.replays import replay_all
@@ -100,7 +99,8 @@ def score(
         content["reference"] = beside_reference(found or [calls], chosen, run.settings, people, on_call)
     write_json(folder / STATEMENTS, content)
     if keep:
-        write_missing_pages(run, longer_moments(content["longer"]), watch)
+        listed = [moment for of in content["longer"] for found in of["longer"] for moment in found["worst"]]
+        write_missing_pages(run, listed, watch)
     write_statements(content, folder)
     return content
 

@@ -65,5 +65,5 @@ def _names(recordings: Sequence[str]) -> Mapping[str, str]:
 def _page(path: Path, views: SuiteViews, case: ScoredCase, place: ScoredIn) -> str:
     reading = Reading(path)
     heard = call_audio(reading, place.folder)
-    shown = CallPage(silent=heard.silent, unplayable=heard.unplayable, remarks=views.remarks(case), scored_in=place)
+    shown = CallPage(silent=heard.silent, remarks=views.remarks(case), scored_in=place)
     return page(reading, page_document(reading, read_scores(reading)), shown)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from fdbcore.analysis.call_verdicts import CallVerdict
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.gate_moments import GateMoment
 from fdbcore.analysis.kept import kept
@@ -12,10 +11,10 @@ from fdbcore.analysis.score import check, read_scores
 from fdbcore.errors import AudioError
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import REPORT
+from fdbcore.report.call.audio import call_audio
 from fdbcore.report.call.document import Document, page_document
 from fdbcore.report.call.page import BIT_RATES, MOST_BYTES, CallPage, write_alone, write_report
 from fdbcore.report.html.values import WHOLE, PageParts
-from fdbcore.runs.amend import make_playable
 from fdbcore.runs.watch import Watch
 from fdbcore.sources.recorded import changed_source
 
@@ -42,26 +41,23 @@ def write_single_pages(
     gated = kept(run).gated(Run(run.path, calls))
     verdicts = gated.calls if gated else {}
     for call in calls:
-        reading, verdict, why_no_audio = call.recording, verdicts.get(call.name), None
+        reading, verdict = call.recording, verdicts.get(call.name)
         check(reading)
         if shown.embed:
-            on_page(_write_alone(reading, page_document(reading, read_scores(reading)), verdict, shown.words))
+            page = CallPage(words=shown.words, verdict=verdict, columns=call.columns)
+            on_page(_write_alone(reading, page_document(reading, read_scores(reading)), page))
             continue
-        if shown.audio:
-            try:
-                make_playable(reading)
-            except AudioError as error:
-                why_no_audio = str(error)
-                watch.warn(f"{call.name}: a page without audio: {why_no_audio}")
-        content = page_document(reading, read_scores(reading))
-        page = CallPage(shown.audio, shown.words, why_no_audio, verdict=verdict)
-        on_page(str(write_report(reading, content, page)))
+        silent = call_audio(reading, reading.path).silent if shown.audio else None
+        if silent is not None:
+            watch.warn(f"{call.name}: a page without audio: {silent}")
+        page = CallPage(shown.audio, shown.words, silent, verdict=verdict, columns=call.columns)
+        on_page(str(write_report(reading, page_document(reading, read_scores(reading)), page)))
 
 
-def _write_alone(reading: Reading, content: Document, verdict: CallVerdict | None, words: bool) -> str:
+def _write_alone(reading: Reading, content: Document, shown: CallPage) -> str:
     """Write the page of a call that can be sent alone; its path, its size, and how its audio sounds."""
     if (changed := changed_source(reading)) is not None:
         raise AudioError(f"{reading.name}: {changed}")
-    path, bit_rate = write_alone(reading, content, verdict, words)
+    path, bit_rate = write_alone(reading, content, shown)
     lower = f", to stay below {MOST_BYTES / 1e6:g} MB" if bit_rate < BIT_RATES[0] else ""
     return f"{path} ({path.stat().st_size / 1e6:.1f} MB, audio at {bit_rate / 1000:g} kb/s{lower})"

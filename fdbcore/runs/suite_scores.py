@@ -147,7 +147,7 @@ def expected_uses(request: ScoreRequest) -> tuple[Sequence[ExpectedUse], Sequenc
     """What scoring would ask of others, and a line for each model among them that ends soon. Asks nobody."""
     suite, options = _suite_and_options(request)
     watch = request.watch or Watch()
-    uses = suite.expected(request.paths, options, Path(request.out or DEFAULT), watch.step)
+    uses = list(suite.expected(request.paths, options, Path(request.out or DEFAULT), watch.step))
     services = [service for each in suite.asked(options, request.paths) for service in each.services()]
     return uses, ends_soon(services, clock.utc_today())
 

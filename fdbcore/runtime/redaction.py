@@ -13,7 +13,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -129,14 +129,16 @@ class CleanStream:
     """A text stream that removes known secrets from what is written, and what a terminal would take for a command.
 
     It takes no bytes; otherwise it is `beneath`. What draws on a terminal writes there, and cleans its texts itself.
+    drawn: what adds codes of its own to a clean text.
     """
 
-    def __init__(self, beneath: IO[str]) -> None:
+    def __init__(self, beneath: IO[str], drawn: Callable[[str], str] = str) -> None:
         self.beneath = beneath
+        self._drawn = drawn
 
     def write(self, text: str) -> int:
-        """Write `text` as `on_screen` has it; return the length of `text`, as a text stream does."""
-        self.beneath.write(on_screen(text))
+        """Write `text` as `on_screen` has it, and drawn; return the length of `text`, as a text stream does."""
+        self.beneath.write(self._drawn(on_screen(text)))
         return len(text)
 
     def writelines(self, lines: Sequence[str]) -> None:
@@ -150,12 +152,15 @@ class CleanStream:
         return getattr(self.beneath, name)
 
 
-def write_no_secrets() -> None:
-    """Remove known secrets from all that this process prints from now on. A second call changes nothing."""
+def write_no_secrets(drawn_on: Callable[[IO[str]], Callable[[str], str]] = lambda stream: str) -> None:
+    """Remove known secrets from all that this process prints from now on. A second call changes nothing.
+
+    drawn_on: how a stream shows a clean text.
+    """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if not isinstance(stream, CleanStream):
-            setattr(sys, name, CleanStream(stream))
+            setattr(sys, name, CleanStream(stream, drawn_on(stream)))
 
 
 @cache

@@ -130,7 +130,7 @@ def session_hint(log: LogFile) -> str:
         return ""
     more = f" and {len(values) - 3:,} more" if len(values) > 3 else ""
     named = f"{key} {', '.join([*values][:3])}{more}"
-    return f". Its entries name {named}: say whose are meant by --marks-session, or a column marks_session of --meta"
+    return f". Its entries name {named}: expected --agent-log-session, or a column agent_log_session of --meta"
 
 
 def _is_possible(mark: Mark) -> bool:

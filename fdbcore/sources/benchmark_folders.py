@@ -35,7 +35,9 @@ def call_in(folder: Path) -> tuple[Path, Path] | None:
     A.wav and B.wav are the sides of a call if both are mono and no other audio is beside them but their mix.
     """
     try:
-        audio = {name for name in os.listdir(folder) if _is_audio(name)}
+        audio = {
+            name for name in os.listdir(folder) if Path(name).suffix.lower() in AUDIO_SUFFIXES and not is_fork(name)
+        }
     except OSError:
         return None
     if audio.issuperset(V1_FILES):
@@ -110,7 +112,3 @@ def is_mono(path: Path) -> bool:
             return file.channels == 1
     except AudioError:
         return False
-
-
-def _is_audio(name: str) -> bool:
-    return Path(name).suffix.lower() in AUDIO_SUFFIXES and not is_fork(name)

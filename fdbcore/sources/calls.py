@@ -25,7 +25,7 @@ from fdbcore.sources.log_files import joined_logs, log_of_row
 from fdbcore.sources.names import NameIndex, Oddities, is_fork, real_path
 from fdbcore.sources.pairs import Pair, paired_by_patterns, paired_by_table
 from fdbcore.sources.sessions import SessionInput, session_inputs
-from fdbcore.sources.tables import MARKS_FILE, CallTable, read_table
+from fdbcore.sources.tables import LOG_FILE, CallTable, read_table
 from fdbcore.types import other_side
 
 LISTS: Final = frozenset({".txt", ".list"})
@@ -246,7 +246,7 @@ def with_labels(calls: Sequence[PlannedCall], path: Path, oddities: Oddities) ->
 
 
 def with_logs(calls: Sequence[PlannedCall], named: NamedInput, oddities: Oddities) -> list[PlannedCall]:
-    """The calls, each with its agent's log: by a path (see `joined_logs`), or by the table's column marks_file.
+    """The calls, each with its agent's log: by a path (see `joined_logs`), or by the table's column agent_log_file.
 
     What a row says of the log comes before what `named` says (see `log_of_row`). SettingsError if both name logs, for
     an offset or a session without logs, for an offset that is not a number, and as in `joined_logs`.
@@ -254,12 +254,12 @@ def with_logs(calls: Sequence[PlannedCall], named: NamedInput, oddities: Odditie
     sessions, path, offset_ms = [call.session for call in calls], named.marks, named.marks_offset_ms
     by_table = any(session.log is not None for session in sessions)
     if path is not None and by_table:
-        raise SettingsError(f"give --marks, or the column {MARKS_FILE} of --meta, not both")
-    for option, value in (("--marks-offset-ms", offset_ms), ("--marks-session", named.marks_session)):
+        raise SettingsError(f"give --agent-log, or the column {LOG_FILE} of --meta, not both")
+    for option, value in (("--agent-log-offset-ms", offset_ms), ("--agent-log-session", named.marks_session)):
         if value is not None and not (path is not None or by_table):
-            raise SettingsError(f"{option}: expected --marks, or the column {MARKS_FILE} of --meta")
+            raise SettingsError(f"{option}: expected --agent-log, or the column {LOG_FILE} of --meta")
     if offset_ms is not None and not math.isfinite(offset_ms):
-        raise SettingsError(f"--marks-offset-ms: expected milliseconds, got {offset_ms}")
+        raise SettingsError(f"--agent-log-offset-ms: expected milliseconds, got {offset_ms}")
     found = {} if path is None else joined_logs(path, [_known(session) for session in sessions], oddities)
     logged = []
     for number, call in enumerate(calls):

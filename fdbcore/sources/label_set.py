@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -43,6 +44,8 @@ KIND_NAMES: Final = {name: kind for kind, names in _KINDS.items() for name in na
 LEFT_OUT: Final = "left_out"
 """What exports call a span that a user leaves out."""
 
+MOST_WORDS: Final = 5
+"""Of a label that tell its side and kind: a side, a kind of up to three words, and one more."""
 EVENTS: Final = frozenset({*get_args(TurnKind), "overlap", LEFT_OUT} - set(KIND_NAMES))
 """Names of what exports list beside labels. They are not labels, and are skipped without a note."""
 
@@ -125,7 +128,7 @@ def side_and_kind(text: str) -> tuple[str, str]:
 
     If it begins with a side but no known kind, the kind is the word after it.
     """
-    words = re.findall(r"[^\W_]+", text)
+    words = [found.group() for found in islice(re.finditer(r"[^\W_]+", text), MOST_WORDS)]
     has_side = bool(words) and plain(words[0]) in SIDE_NAMES
     # Names of kinds have up to three words: try the longest first, after the side and then without one.
     for first, length in ((first, length) for first in (0, 1)[: 1 + has_side] for length in (3, 2, 1)):

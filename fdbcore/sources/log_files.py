@@ -18,9 +18,9 @@ from fdbcore.sources.names import NameIndex, Oddities, is_fork
 
 SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson", ".log", ".txt"})
 """The names of logs in a folder end in one of these. A pattern may name any file."""
-OFFSET: Final = "marks_offset_ms"
-STARTED: Final = "marks_started_at"
-SESSION: Final = "marks_session"
+OFFSET: Final = "agent_log_offset_ms"
+STARTED: Final = "agent_log_started_at"
+SESSION: Final = "agent_log_session"
 """Columns of a table of calls: what to add to a log's times; or what the log's clock shows as the recording begins, in
 seconds or ISO 8601; and which entries of the log are the call's (see `read_log`). A column `started_at`, as vendors
 export it, is not read: it has whole seconds, or the time of dialling."""

@@ -23,7 +23,7 @@ from fdbcore.sources.text_cells import unmarked
 A_FILE: Final = "a_file"
 B_FILE: Final = "b_file"
 """The columns with the file of each side, if a row names two files. `A_FILE` then names the call."""
-MARKS_FILE: Final = "marks_file"
+LOG_FILE: Final = "agent_log_file"
 """The column with the file of the agent's own log; a relative path starts at the table."""
 MOST_COLUMNS: Final = 1000
 MOST_BYTES: Final = 2**25
@@ -35,12 +35,10 @@ def _letters(name: str) -> str:
     return re.sub(r"[\s_-]", "", name).lower()
 
 
+_OF_LOGS: Final = (LOG_FILE, OFFSET, STARTED, SESSION)
 _STEERING: Final = {
-    _letters(name): name
-    for name in (
-        *(A_FILE, B_FILE, AGENT_CHANNEL, FROM_COLUMN, TO_COLUMN, LEAVE_OUT),
-        *(MARKS_FILE, OFFSET, STARTED, SESSION),
-    )
+    **{_letters(name.replace("agent_log", "marks")): name for name in _OF_LOGS},  # as 0.2 called them
+    **{_letters(name): name for name in (A_FILE, B_FILE, AGENT_CHANNEL, FROM_COLUMN, TO_COLUMN, LEAVE_OUT, *_OF_LOGS)},
 }
 """The columns that say how a call is read, beside those that name its file."""
 
@@ -76,11 +74,11 @@ class CallTable:
 
     def columns(self, row: Mapping[str, str]) -> dict[str, str]:
         """The cells of a row without those that name files."""
-        return {name: text for name, text in row.items() if name not in (*self.files, MARKS_FILE)}
+        return {name: text for name, text in row.items() if name not in (*self.files, LOG_FILE)}
 
     def log(self, row: Mapping[str, str]) -> LogFile | None:
         """The agent's log that a row names; None if it names none."""
-        text = row.get(MARKS_FILE)
+        text = row.get(LOG_FILE)
         return LogFile(self.path.parent / text) if text else None
 
 

@@ -22,7 +22,7 @@ def word_source_of(address: str) -> WordSource:
     kind, _, folder = address.partition(":")
     if kind == NAME:
         if folder and not Path(folder).is_dir():
-            raise SettingsError(f"{address}: expected a folder, got no such one")
+            raise SettingsError(f"{address}: expected a folder: there is none")
         return WordFiles(Path(folder) if folder else None)
     if kind in KNOWN_WORDS:
         known: KnownWords = resolve("asr", KNOWN_WORDS, kind)(address)

@@ -40,7 +40,7 @@ BLOCKS: Final = 10_000
 """More clusters than MOST_UNITS are resampled in so many blocks: a resample takes as long as it has units. The width of
 an interval then scatters by 0.7 % (the root of 1 / 2 BLOCKS), as it does from 10,000 resamples."""
 
-ALL_ALIKE: Final = "no interval: all clusters agree, and so few do not show how clusters differ"
+ALL_ALIKE: Final = "no interval: all clusters have the same value"
 ONE_CLUSTER: Final = "no interval: one cluster cannot show how clusters differ"
 
 _P_HALVINGS: Final = 24

@@ -17,11 +17,11 @@ from fdbcore.results import RaterAgreement
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 from fdbcore.suites.fdb_v1.scoring import V1Document
 from fdbcore.suites.fdb_v3 import scenarios as recorded
+from fdbcore.suites.fdb_v3.agreement import DisfluencyAgreement
 from fdbcore.suites.fdb_v3.document import V3Scores
-from fdbcore.suites.fdb_v3.tag_agreement import DisfluencyAgreement
 from fdbcore.suites.own_clips.scoring import ClipsDocument
 from fdbcore.suites.staged.document import StagedDocument
-from fdbcore.suites.staged.rating.ratings import RatingKey
+from fdbcore.suites.staged.rating.agreement import RatingKey
 from fdbcore.suites.staged.scenarios import ScenarioFile
 
 DOCUMENTS: Final = {

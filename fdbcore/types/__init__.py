@@ -59,7 +59,7 @@ class Happening(NamedTuple):
 
 
 class Planted(NamedTuple):
-    """Something that a party did on purpose to see what the other side does: it becomes a label of the recording.
+    """A stimulus that a party planted, such as an interruption: it becomes a label of the recording.
 
     kind: one of `fdbcore.recording.labels.CONTRIBUTIONS`. end_tick: the first tick after it.
     """

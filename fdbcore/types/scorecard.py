@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from fdbcore.types import Problem
 from fdbcore.types.remarks import NO_REMARKS, CallRemarks
 
-DETECTABLE: Final = "smallest detectable"
+DETECTABLE: Final = "minimum detectable effect"
 """The column of the differences that so many cases can show, and the term that explains it."""
 
 Interval: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
@@ -254,7 +254,7 @@ class Scorecard:
     ("topic"). cases: all of them; telling: a few of them that show something well. facts: what was scored, in a few
     words; statements: the results, in sentences. level: two systems differ if the corrected p is below 1 - level.
     caption: the caption of its table in a paper. test: how p and its correction were computed. detectable: what the
-    smallest detectable difference is. notes: what rows and columns mean, and how they were computed; terms: what each
+    minimum detectable effect is. notes: what rows and columns mean, and how they were computed; terms: what each
     term means, at length.
     not_compared: why there are no differences, where there are none. correction: the name of that of p. views: what
     only this suite shows.
@@ -290,13 +290,13 @@ class Scorecard:
 
     @property
     def shows_detectable(self) -> bool:
-        """Whether the smallest detectable difference is known of any."""
+        """Whether the minimum detectable effect is known of any."""
         return any(one.detectable is not None for one in self.differences)
 
     @property
     def how_tested(self) -> str:
-        """How p was computed, and what "detectable" means where it is shown."""
-        return f"{self.test}; detectable: {self.detectable}" if self.shows_detectable else self.test
+        """How p was computed, and what the minimum detectable effect is, where it is shown."""
+        return f"{self.test}; {DETECTABLE}: {self.detectable}" if self.shows_detectable else self.test
 
     @property
     def shown_terms(self) -> Mapping[str, str]:

@@ -1,7 +1,5 @@
 """Agreement of two annotators, against a naive computation; and `fdbcore agree`."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path
@@ -17,7 +15,7 @@ from hypothesis import strategies as st
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.report.scorecard.columns import width_columns
 from fdbcore.results.document import ProblemEntry
-from fdbcore.suites.dialogue_acts.agree.agreement import Key, Labelled, agreement, read_labels
+from fdbcore.suites.dialogue_acts.agreement import Key, Labelled, agreement, read_labels
 from fdbcore.suites.dialogue_acts.records import Record, Response, jsonl
 from fdbcore.suites.dialogue_acts.scoring.alignment import ActSequence, align_acts
 

@@ -1,7 +1,5 @@
 """The verdict on each call: against counts by hand, and the binomial distribution of SciPy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -89,7 +87,7 @@ def test_a_quantile_passes_only_with_enough_items(statistic: str, needed: int) -
 
 def test_a_call_says_that_its_answers_are_not_enough() -> None:
     found = verdicts(group({"short": late(*[1.0] * 5) | cut(0, 5)}), "response_latency_ms.p90 <= 3500")["short"]
-    assert sentence(found).text == "Not measured: Answer time (p90), not enough: 5 of 10."
+    assert sentence(found).text == "Not measured: response latency (p90), not enough: 5 of 10."
     (limit,) = of_call(found, ["response_latency_ms"])
     assert (limit.sign, limit.text) == ("–", "not measured: p90 at most 3.5 s, not enough: 5 of 10")
 

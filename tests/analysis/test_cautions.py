@@ -1,7 +1,5 @@
 """Where an interval may be too narrow, every screen and page says so; one session by itself has none."""
 
-from __future__ import annotations
-
 from html import unescape
 from pathlib import Path
 
@@ -86,14 +84,11 @@ def test_shares_whose_events_come_in_few_calls_are_named_with_their_group() -> N
     rare = {"answered_per_turn": summary(40, 2), "premature_per_turn": summary(40, 3)}
     never = {"answered_per_turn": summary(40, 0), "response_latency_ms": summary(40)}
     assert list(cautions_of({"": many})) == [
-        "few events: each of these happened, or did not happen, in fewer than 10 calls, so its interval may be too "
-        "narrow: cut off"
+        "premature responses: fewer than 10 calls decide this, so its interval may be too narrow"
     ]
     assert list(cautions_of({"v1": many, "v2": rare, "v3": never}, "caller")) == [
-        f"few events: for {whose}, each of these happened, or did not happen, in fewer than 10 values of caller, so "
-        "its interval may be too narrow: "
-        f"{of}"
-        for whose, of in (("v2", "answered"), ("v1 and v2", "cut off"))
+        f"for {whose}, {of}: fewer than 10 values of caller decide this, so its interval may be too narrow"
+        for whose, of in (("v2", "response rate"), ("v1 and v2", "premature responses"))
     ]
 
 

@@ -1,7 +1,5 @@
 """Differences of groups: paired or not, against scipy and published figures; p and interval agree."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from statistics import NormalDist

@@ -1,7 +1,5 @@
 """The table of a run says what the files of its calls say, bit for bit; a stale or damaged one is not believed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -160,6 +158,15 @@ def test_a_damaged_table_is_not_believed_and_is_written_again(run: Path, seed: i
     (run / TABLE).write_bytes(b"PAR1")
     write_results(Run(run), executor=ThisProcess())
     assert [call.name for call in Run(run).calls if not call.is_in_table] == ["junk"]
+
+
+def test_no_damage_to_what_describes_the_table_ends_a_command(run: Path) -> None:
+    """Names, versions and places stand at its end; a name that is no UTF-8 was a traceback."""
+    whole, rows = (run / TABLE).read_bytes(), len(FactsTable(run))
+    described = int.from_bytes(whole[-8:-4], "little")  # the bytes of the footer (Parquet's "File Format")
+    for at in range(len(whole) - 8 - described, len(whole), described // 300):
+        (run / TABLE).write_bytes(whole[:at] + bytes([whole[at] ^ 0x80]) + whole[at + 1 :])
+        assert len(FactsTable(run)) in (0, rows)
 
 
 def test_calls_made_before_a_time_are_taken_as_they_are_in_the_table(run: Path) -> None:

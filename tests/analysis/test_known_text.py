@@ -1,7 +1,5 @@
 """The words of scripted parties on their audio, against words whose places are known because they were put there."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Agreement of labels against naive counts, on hand-made pairs, and the whole command over files and runs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

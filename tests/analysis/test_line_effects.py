@@ -1,7 +1,5 @@
 """What the lines of calls do to a run and to its gates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -68,14 +66,14 @@ def test_a_gate_that_allows_less_than_its_lines_do_says_so(tmp_path: Path, lines
     found = note(f"{LATENCY} <= {500 + early_ms - 5}", in_room, 500)
     assert (
         found
-        == f"the figure is {early_ms - 5} ms from its limit, but on lines like these it is {early_ms} ms too small"
+        == f"the figure is {early_ms - 5} ms from its limit, but on channels like these it is {early_ms} ms too small"
     )
     assert note(f"{LATENCY} <= {500 + early_ms + 5}", in_room, 500) == ""
     assert note(f"{LATENCY} <= 501", elsewhere, 500) == ""  # a tick is said of no gate
 
     found = note(f"{LATENCY} <= baseline + 15", in_room, 500, elsewhere)
     assert found.startswith(
-        f"it allows 15 ms, but on lines like these the figure is {early_ms} ms too small in the run and "
+        f"it allows 15 ms, but on channels like these the figure is {early_ms} ms too small in the run and "
     )
     assert found.endswith(" in the baseline")
     assert note(f"{LATENCY} <= baseline + 200", in_room, 500, elsewhere) == ""
@@ -102,9 +100,13 @@ def test_a_run_says_what_its_lines_do_and_which_calls_are_like_nothing(
     assert found["answers_ms"] == pytest.approx((shifts[0], shifts[1], shifts[0]))
     text = pooled_text(found)
     shown = run_screen(survey(Run(tmp_path, calls)))
-    assert f"lines: answers of B {-shifts[0]:.0f} ms early (median of 5 of 5 calls" in " ".join(shown.split())
-    assert text.startswith(f"answers of B {-shifts[0]:.0f} ms early (median of 5 of 6 calls, from {-shifts[1]:.0f} ms")
-    assert text.endswith("; 1 call unlike all lines that were measured: far")
+    assert "channels like" not in shown, "a first screen says nothing that no reader can use yet"
+    assert text.startswith(
+        f"on channels like these responses of B read {-shifts[0]:.0f} ms early "
+        f"(median of 5 of 6 calls, from {-shifts[1]:.0f} ms"
+    )
+    assert text.endswith("; no measured channel is like that of 1 call: far")
+    assert pooled_text({**found, "answers_ms": (-4.0, -4.9, 2.0), "not_placed": {"not known": ["x"]}}) == ""
 
 
 def test_the_screen_of_gates_shows_it(tmp_path: Path, lines: dict[str, MeasuredLine]) -> None:
@@ -115,4 +117,4 @@ def test_the_screen_of_gates_shows_it(tmp_path: Path, lines: dict[str, MeasuredL
     described = {"path": "RUN", "calls": 12, "unscored": {}, "settings": None, "settings_sha256s": {}, "versions": {}}
     document: Any = {"run": described, "baseline": None, "notes": [], "comparisons": [], "gates": found}
     shown = comparison_screen(document, 100)
-    assert "  !! the figure is 1 ms from its limit, but on lines like these it is " in " ".join(shown.splitlines())
+    assert "  !! the figure is 1 ms from its limit, but on channels like these it is " in " ".join(shown.splitlines())

@@ -1,7 +1,5 @@
 """What got worse in too few calls to move a median is found, and chance is not: by simulation, and on runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -17,7 +15,7 @@ from helpers.made_runs import MadeCall, Manner, drawn_calls, made_run
 from fdbcore.analysis.comparison import ComparedCalls, compare
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.groups import CallGroup
-from fdbcore.analysis.longer_moments import LongerMoments, longer_moments
+from fdbcore.analysis.longer_moments import LongerMoments, longer_moments, read_moments
 from fdbcore.analysis.matching import Matched, match
 from fdbcore.measures.measure import MomentKind
 from fdbcore.measures.moments import Moment
@@ -37,7 +35,9 @@ class DrawnCall(Call):
 
     @property
     def recording(self) -> Any:
-        return SimpleNamespace(moments=self.found, meta={"settings": {"turns": asdict(TurnSettings())}})
+        return SimpleNamespace(
+            moments=self.found, moments_of_any_length=self.found, meta={"settings": {"turns": asdict(TurnSettings())}}
+        )
 
 
 def drawn_side(name: str, lengths: Lengths) -> CallGroup:
@@ -65,7 +65,7 @@ def unpaired(of: Matched) -> Matched:
 
 
 def found_in(of: Matched) -> list[LongerMoments]:
-    (found,) = longer_moments([of])
+    (found,) = longer_moments([of], read_moments([of]))
     return found
 
 

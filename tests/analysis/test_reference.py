@@ -1,7 +1,5 @@
 """A run beside a reference: rates against counting by hand, and distances that know what chance does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A run read again under other settings: as a replay with these settings would have told it, and where systems flip."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

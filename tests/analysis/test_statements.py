@@ -1,6 +1,4 @@
-"""Pooled measures by any unit, groups, and what differences resample."""
-
-from __future__ import annotations
+"""Pooled measures by any unit, groups and their order, and what differences resample."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +12,7 @@ from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.differences import difference
 from fdbcore.analysis.groups import MOST_GROUPS, CallGroup, Unit, groups, rescored, unit, units_text
 from fdbcore.analysis.matching import are_few, group_differences, match, match_every_two, match_groups
+from fdbcore.analysis.order import by_day, in_order, positions
 from fdbcore.analysis.statements import statements
 from fdbcore.analysis.summaries import pool, summarise
 from fdbcore.errors import InputError
@@ -234,3 +233,36 @@ def test_a_call_that_cannot_be_scored_is_named_and_left_out(tmp_path: Path) -> N
     assert list(unread) == ["call0001", "call0002"]
     assert "expected JSON" in unread["call0001"]
     assert statements(found, Unit())["measures"]["answered_per_turn"]["mean"] is not None
+
+
+@pytest.mark.parametrize(
+    ("names", "ordered"),
+    [
+        (["v10", "v2", "v1"], ["v1", "v2", "v10"]),
+        (["1.10.0", "1.9", "2"], ["1.9", "1.10.0", "2"]),
+        (["release-3", "release-20"], ["release-3", "release-20"]),
+        (["2026-11-03", "2026-02-20", "2025-12-31"], ["2025-12-31", "2026-02-20", "2026-11-03"]),
+    ],
+)
+def test_dates_and_versions_have_places(names: list[str], ordered: list[str]) -> None:
+    assert in_order(names) == ordered
+    at = positions(ordered)
+    assert at is not None
+    assert at == sorted(at)
+
+
+@pytest.mark.parametrize("names", [["ja", "en"], ["gpt4", "gpt5"], ["v1", "w2"], ["v1", "main"], ["2026-13-40"], []])
+def test_other_names_have_none(names: list[str]) -> None:
+    assert positions(names) is None
+    assert in_order(names) == sorted(names)
+
+
+def test_dates_are_as_far_apart_as_they_are() -> None:
+    assert positions(["2026-02-27", "2026-03-01", "2026-03-02"]) == pytest.approx([739674, 739676, 739677])
+
+
+def test_times_are_grouped_by_day_and_by_month_if_there_are_too_many() -> None:
+    times = [f"2026-0{1 + day // 28}-{1 + day % 28:02}T08:30:00Z" for day in range(56)]
+    assert {*by_day(times, 60).values()} == {time[:10] for time in times}
+    assert [*dict.fromkeys(by_day(times, 20).values())] == ["2026-01", "2026-02"]
+    assert by_day(["2026-01-01", "soon"], 20) == {"2026-01-01": "2026-01-01", "soon": "soon"}

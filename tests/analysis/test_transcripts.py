@@ -1,7 +1,5 @@
 """Both sides of a recording in words: pieces, the session's clock, silence, and what is stored."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile
@@ -17,6 +15,7 @@ import numpy.typing as npt
 import pytest
 from fakes.fake_transcriptions import KEY, FakeTranscriptions, Word, spoken
 from fakes.recordings import drawn_recording
+from helpers.patience import PATIENCE_S
 from helpers.schema import validator
 from helpers.voices import RATE_HZ, write
 from hypothesis import given, settings
@@ -385,7 +384,7 @@ class Looping(Transcriber):
             self.asked.append(len(wav))
             first = len(self.asked) == 1
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self.most >= self._together, 10)
+            self._changed.wait_for(lambda: self.most >= self._together, PATIENCE_S)
         time.sleep(0.05)
         with self._changed:
             self._now -= 1

@@ -1,7 +1,5 @@
 """Cutting silence out of speech."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

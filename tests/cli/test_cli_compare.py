@@ -1,7 +1,5 @@
 """Two runs of 300 calls with a planted regression, and gates on them, as a user and a CI system meet them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -187,7 +185,7 @@ def test_every_headline_is_compared_with_its_denominators(planted: Planned) -> N
 def test_runs_that_share_no_calls_are_said_to_be_unpaired(planted: Planned, tmp_path: Path) -> None:
     planted_run(tmp_path / "other", Planted(30, 0.02, 5, prefix="x", columns={"language": "ja"}))
     result = report(tmp_path / "other", "--baseline", planted.few)
-    assert "unpaired: 0 of 50 on both sides" in " ".join(result.stdout.split())
+    assert "compared as two groups: 0 of 50 in both" in " ".join(result.stdout.split())
     found = document(tmp_path / "other", "--baseline", planted.few, "--by", "language")
     assert found["notes"] == ["language = en: only in the baseline"]
     assert [compared["title"] for compared in found["comparisons"]] == ["language = ja"]
@@ -411,5 +409,5 @@ def test_from_audio_to_the_exit_code(tmp_path: Path) -> None:
     assert gate["paired_by"] == "call name"
     assert [moment["call"] for moment in gate["worst"]] == [f"call{n}" for n in (7, 6, 5, 4, 3)]
     assert gate["worst"][0]["file"] == "../new/call7.wav"
-    assert gate["worst"][0]["text"] == "slow answer 1.6 s" or gate["worst"][0]["text"] == "slow answer 1.7 s"
+    assert gate["worst"][0]["text"] == "slow response 1.6 s" or gate["worst"][0]["text"] == "slow response 1.7 s"
     assert "call7.wav" in (tmp_path / "new-run" / "call7" / REPORT).read_text()

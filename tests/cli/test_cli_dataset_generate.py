@@ -1,7 +1,5 @@
 """`fdbcore dataset generate` as a user meets it: what it prints and leaves; killed, stopped, and wrongly asked."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -10,7 +8,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +16,8 @@ from fakes.fake_gemini import FakeGemini
 from fakes.fake_openai import FakeOpenAI
 from fakes.model_server import NEEDS_GEMINI, NEEDS_OPENAI, Asked, Fails, FakeModelServer, Refuses
 from fakes.writers import good
-from helpers.commands import command
+from helpers.commands import command, started
+from helpers.patience import PATIENCE_S, wait_until
 
 pytestmark = [NEEDS_OPENAI, NEEDS_GEMINI]
 
@@ -38,25 +36,6 @@ def words(server: FakeModelServer, out: Path, *more: object, model: str = "opena
 
 def generate(*arguments: str) -> Result:
     return command(*list(arguments))
-
-
-def started(arguments: list[str]) -> subprocess.Popen[str]:
-    """The command as a terminal would start it."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "fdbcore.cli", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    for _ in range(2000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it did not happen")
 
 
 def wait_for_line(process: subprocess.Popen[str], text: str) -> None:
@@ -110,13 +89,13 @@ def test_killed_it_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
 
     def answer(asked: Asked) -> str:
         if asked.number >= 5:
-            release.wait(20)
+            release.wait(PATIENCE_S)
         return good(asked)
 
     with FakeOpenAI(answer) as server:
         command = words(server, tmp_path / "killed" / "set", "-n", 10, "--jobs", 2)
-        process = started(command)
-        wait_for(lambda: len(server.asked) == 7)
+        process = started(*command)
+        wait_until(lambda: len(server.asked) == 7)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         release.set()
@@ -135,13 +114,13 @@ def test_ctrl_c_keeps_also_what_is_on_its_way(tmp_path: Path) -> None:
 
     def answer(asked: Asked) -> str:
         if asked.number >= 2:
-            release.wait(20)
+            release.wait(PATIENCE_S)
         return good(asked)
 
     with FakeOpenAI(answer) as server:
         command = words(server, tmp_path / "set", "-n", 10, "--jobs", 2)
-        process = started(command)
-        wait_for(lambda: len(server.asked) == 4)
+        process = started(*command)
+        wait_until(lambda: len(server.asked) == 4)
         wait_for_line(process, "2 of 10")  # the first two are counted
         time.sleep(0.2)  # now it waits for the third
         os.killpg(process.pid, signal.SIGINT)
@@ -161,12 +140,12 @@ def test_ctrl_c_twice_leaves_at_once(tmp_path: Path) -> None:
     release = threading.Event()
 
     def answer(asked: Asked) -> str:
-        release.wait(20)
+        release.wait(PATIENCE_S)
         return good(asked)
 
     with FakeOpenAI(answer) as server:
-        process = started(words(server, tmp_path / "set", "-n", 10, "--jobs", 2))
-        wait_for(lambda: len(server.asked) == 2)
+        process = started(*words(server, tmp_path / "set", "-n", 10, "--jobs", 2))
+        wait_until(lambda: len(server.asked) == 2)
         os.killpg(process.pid, signal.SIGINT)
         wait_for_line(process, "finishing")
         os.killpg(process.pid, signal.SIGINT)

@@ -1,7 +1,5 @@
 """`--vad a --vad b`: which measures move with the detector, as replays with each of them say."""
 
-from __future__ import annotations
-
 import html
 import json
 import re
@@ -107,7 +105,7 @@ def test_the_screens_say_what_moves_and_what_does_not(here: Path) -> None:
 
 def test_a_figure_outside_the_interval_of_the_one_as_scored_is_marked() -> None:
     """5.0 % cut off by the first, [3.0, 7.0]; 6.0 % by the second, 8.0 % by the third."""
-    name = next(each for each, label in headlines().items() if label == "cut off")
+    name = next(each for each, label in headlines().items() if label == "premature responses")
     figures = {each: {"figures": [0.05, 0.06, 0.08] if each == name else [None] * 3} for each in headlines()}
     found: Any = {
         "detectors": ["one", "two", "three"],
@@ -118,11 +116,13 @@ def test_a_figure_outside_the_interval_of_the_one_as_scored_is_marked() -> None:
     measures: Any = {name: {"ci95": [0.03, 0.07]}}
     assert list(detector_lines(found, {"": measures})) == [
         ("detectors", "what moves from one to two and three"),
-        (MOVED, "cut off: 5.0 % [3.0, 7.0] by one, 6.0 % by two, 8.0 % by three"),
+        (MOVED, "premature responses: 5.0 % [3.0, 7.0] by one, 6.0 % by two, 8.0 % by three"),
     ]
     assert detector_table(found, measures) == {
         "columns": ["measure", "by one", "by two", "by three"],
-        "rows": [("cut off", [Cell("5.0 %", "[3.0, 7.0]"), Cell("6.0 %"), Cell("8.0 %", "outside the interval")])],
+        "rows": [
+            ("premature responses", [Cell("5.0 %", "[3.0, 7.0]"), Cell("6.0 %"), Cell("8.0 %", "outside the interval")])
+        ],
         "notes": [],
     }
 

@@ -1,7 +1,5 @@
 """`fdbcore export`: a run in another format, and what it says of recordings that are not whole."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a user's files may be called, and what becomes of odd ones, through the commands: nothing joins by mistake."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Runs whose folder the user does not name: a live run makes a new one, and other commands take the newest."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

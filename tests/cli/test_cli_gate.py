@@ -1,7 +1,5 @@
 """A file of gates to begin with, and the limits that ship, as a user meets them."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -178,7 +176,7 @@ def test_a_browser_marks_the_cells_of_the_calls_by_sign_and_word(
         (verdict,) = re.findall(r'<td data-label="verdict" class="limit [\w-]+"><span [^>]*>(.)</span> (\w+)</td>', row)
         assert verdict[0] == signs[calls[name]["is"]]
         ((sign, word),) = re.findall(
-            r'<td data-label="cut off" class="limit [\w-]+"><span [^>]*>(.)</span> '
+            r'<td data-label="premature responses" class="limit [\w-]+"><span [^>]*>(.)</span> '
             r"(?:<a [^>]+>)?\d+(?:</a>)?/<a [^>]+>\d+</a>"
             r'<span class="visually-hidden">, (\w+)</span>',
             row,
@@ -211,7 +209,7 @@ def test_a_gate_on_answer_times_says_how_many_answers_are_missing(tmp_path: Path
     gates = tmp_path / "gates.toml"
     gates.write_text('gates = ["response_latency_ms.median <= 1200"]')
     told = " ".join(command("report", tmp_path / "run", "--gate", gates).stdout.split())
-    assert "Pass, but: 9 of 40 had no answer, and no answer time." in told
+    assert "Pass, but: 9 of 40 had no response, and no latency." in told
 
 
 def test_a_gate_that_passes_beside_a_silent_system_says_so_before_the_others(silenced: Path, tmp_path: Path) -> None:

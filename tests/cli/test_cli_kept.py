@@ -1,7 +1,5 @@
 """What a run was last given, a comparison and gates, on all of its pages: until its scores change."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -160,14 +158,15 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Path:
             write(folder / week / f"call{number}.wav", voices(drawing, 1.0))
     assert "Next" not in replay(folder / "last", out=folder / "run-last").stdout
     other = replay(folder / "last", "--set", "min_silence_ms=400", out=folder / "run-other")
-    assert "Next" not in other.stdout  # runs with other settings cannot be compared
-    write(folder / "elsewhere.wav", voices("A 0.5-2 | B 2.3-4", 1.0))
-    unrelated = replay(folder / "elsewhere.wav", out=folder / "run-elsewhere")
-    assert "Next" not in unrelated.stdout  # they have no call in common
+    assert "--baseline OLD\n" in other.stdout  # runs with other settings cannot be compared
+    elsewhere = [write(folder / f"elsewhere{n}.wav", voices("A 0.5-2 | B 2.3-4", 1.0)) for n in range(2)]
+    unrelated = replay(*elsewhere, out=folder / "run-elsewhere")
+    assert "--baseline OLD\n" in unrelated.stdout  # they have no call in common
     second = replay(folder / "this", out=folder / "run-this")
     (told,) = [line for line in second.stdout.splitlines() if line.startswith("Next")]
     arguments = told.partition(": ")[2].split()
     assert arguments == ["fdbcore", "report", str(folder / "run-this"), "--baseline", str(folder / "run-last")]
+    assert "--baseline OLD\n" in replay(folder / "last", out=folder / "run-last").stdout  # it is the older one
     done(*arguments[1:], "--quiet")
     return folder / "run-this"
 
@@ -180,7 +179,7 @@ def test_a_moment_that_got_worse_is_played_by_keyboard_and_leads_to_its_second(h
         play.focus()
         page.keyboard.press("Enter")
         page.locator(".play[data-playing]").wait_for()
-        page.get_by_text(re.compile(r"^call\d 0:02: slow answer")).wait_for()
+        page.get_by_text(re.compile(r"^call\d 0:02: slow response")).wait_for()
         page.wait_for_timeout(500)
         assert page.evaluate("document.getElementById('audio').currentTime") > 0
         played = page.evaluate("document.getElementById('audio').currentSrc")

@@ -1,7 +1,5 @@
 """From a file of labels to the scores of one call and of many; and what is exported for TurnBench."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -51,10 +49,13 @@ def test_labels_of_one_call_are_kept_measured_and_shown(call: Path, tmp_path: Pa
         tmp_path / "l.csv", "call.wav,A,pause,2,3", "call,A,end of turn,4,", "call,A,bc,7.5,8", "x,A,pause,1,2"
     )
     result = replayed(call, "--labels", labels, "--out", tmp_path / "RUN", code=0)
-    assert re.search(r"false cut-offs 1/1 pauses \| answered 1/1 turn ends, median 0\.(49|50|51) s\n", result.stdout)
+    assert re.search(
+        r"false cut-ins 1/1 pauses \| response rate 1/1 turn ends, response latency 0\.(49|50|51) s \(median\)",
+        " ".join(result.stdout.split()),
+    )
     assert "names in l.csv without a call here, left out with their labels: 1: x (1)" in result.stderr
     page = (tmp_path / "RUN" / "call" / "report.html").read_text()
-    assert "False cut-offs" in page
+    assert "false cut-ins" in page
     given = given_labels(tmp_path / "RUN" / "call")
     assert given is not None
     assert given[0] == "../../l.csv"
@@ -91,7 +92,7 @@ def test_labels_of_many_calls_are_joined_and_may_change_without_a_new_replay(cal
     assert odd["names in l.csv without a call here, left out with their labels"] == ["four (1)"]
     made = {name: (run / name / ACTIVITY).stat().st_mtime_ns for name in ("one", "two")}
     table(labels, "one,A,pause,2,3", "two,A,pause,2,2.9", "three,A,pause,5,6")
-    assert "false cut-offs 2/2 pauses" in replayed(tmp_path / "calls", "--labels", labels, "--out", run).stdout
+    assert "false cut-ins 2/2 pauses" in replayed(tmp_path / "calls", "--labels", labels, "--out", run).stdout
     assert made == {name: (run / name / ACTIVITY).stat().st_mtime_ns for name in made}
     again = {call.name: call.quantities[CUT_OFF] for call in Run(run).calls}
     assert again["two"] == read_quantities(Reading(run / "two"))[0][CUT_OFF]

@@ -1,7 +1,5 @@
 """Leaving out menus, hold music and the good-bye, as a user does it: by options, by a table, and by the library."""
 
-from __future__ import annotations
-
 import csv
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`fdbcore run --line`: what is recorded of a line, and what it costs a system, from the command to the tables."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`fdbcore report` as a user meets it: pages of a run and of single calls, with or without what is private."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json
@@ -17,11 +15,13 @@ from fakes.run_parties import install
 from helpers.commands import command, report
 from helpers.corpus import BUILT, Ran, ran, replay
 from helpers.voices import RATE_HZ, voices, write
+from oracles.audio_files import encode
 
-from fdbcore.recording.files import AUDIO, REPORT
+from fdbcore.recording.files import AUDIO, REPORT, SOUND
 from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import SUMMARY
 from fdbcore.report.call import page as call_page
+from fdbcore.runs import single_pages
 
 __all__ = ["ran"]
 
@@ -133,7 +133,8 @@ def test_a_call_to_send_is_one_file_with_all_of_its_audio(ran: Ran, tmp_path: Pa
 def test_a_call_to_send_has_as_good_audio_as_fits(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     report(ran.run, "--call", "slow", "--embed", "--quiet")
     whole = (ran.run / "slow" / "slow.html").stat().st_size
-    monkeypatch.setattr(call_page, "MOST_BYTES", whole - 10_000)
+    for module in (call_page, single_pages):
+        monkeypatch.setattr(module, "MOST_BYTES", whole - 10_000)
     result = report(ran.run, "--call", "slow", "--embed")
     assert result.stdout.rstrip().endswith(f" kb/s, to stay below {(whole - 10_000) / 1e6:g} MB)")
     monkeypatch.setattr(call_page, "MOST_BYTES", whole - 60_000)
@@ -178,13 +179,6 @@ def test_words_that_are_known_are_shown_unless_they_are_private(tmp_path: Path) 
     assert not (tmp_path / "run" / "v1-7" / AUDIO).exists()
     report(tmp_path / "run", "--no-words", "--quiet")
     assert "Yes" not in index.read_text()
-    report(tmp_path / "run", "--call", "v1-7")
-    with av.open(str(tmp_path / "run" / "v1-7" / AUDIO)) as audio:
-        n_samples = sum(frame.samples for frame in audio.decode(audio=0))
-    assert abs(n_samples - Recording(tmp_path / "run" / "v1-7").n_ticks * 480) < 480
-    folder.joinpath("input.wav").unlink()
-    report(tmp_path / "run", "--quiet")
-    assert 'data-src="v1-7/session.wav"' in index.read_text()
 
 
 def test_a_source_that_is_gone_leaves_a_page_without_audio(tmp_path: Path) -> None:
@@ -263,6 +257,19 @@ def test_a_page_without_audio_does_not_tell_which_file_it_was(ran: Ran) -> None:
     (ran.run / "slow" / REPORT).unlink()
 
 
+def test_the_page_of_a_call_has_what_the_table_says_of_it(ran: Ran, tmp_path: Path) -> None:
+    (tmp_path / "calls.csv").write_text("file,caller\nslow.wav,Kunde <12>\nmute.wav,\n")
+    replay(ran.calls, "--meta", tmp_path / "calls.csv", out=tmp_path / "run")
+    pages = {name: tmp_path / "run" / name / REPORT for name in ("slow", "mute")}
+    assert "caller <b>Kunde &lt;12&gt;</b>" in pages["slow"].read_text()
+    assert "caller <b>" not in pages["mute"].read_text()
+    (tmp_path / "calls.csv").write_text("file,caller\nslow.wav,Kunde 13\n")
+    replay(ran.calls, "--meta", tmp_path / "calls.csv", out=tmp_path / "run")
+    assert "caller <b>Kunde 13</b>" in pages["slow"].read_text()
+    report(tmp_path / "run", "--call", "slow", "--embed", "--quiet")
+    assert "caller <b>Kunde 13</b>" in (pages["slow"].parent / "slow.html").read_text()
+
+
 def test_damage_is_told_once_and_names_the_file_alone(ran: Ran) -> None:
     report(ran.run, "--quiet")
     (broken,) = (call for call in _calls((ran.run / "index.html").read_text()) if call["name"] == "broken")
@@ -271,25 +278,34 @@ def test_damage_is_told_once_and_names_the_file_alone(ran: Ran) -> None:
     assert note.startswith("broken.wav: cut off: 64000 bytes fewer")
 
 
-def test_a_source_that_no_browser_plays_is_explained(tmp_path: Path) -> None:
+def test_a_copy_that_browsers_play_is_made_once_and_goes_with_its_recording(tmp_path: Path) -> None:
     for name in ("slow", "mute"):
-        with av.open(str(tmp_path / f"{name}.wav"), "w") as container:
-            stream = container.add_stream("pcm_mulaw", rate=8_000, layout="stereo")
-            pcm = voices(BUILT[name].drawing)[::2].reshape(1, -1)
-            frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(pcm), format="s16", layout="stereo")
-            frame.sample_rate = 8_000
-            container.mux(stream.encode(frame))
-            container.mux(stream.encode(None))
+        encode(tmp_path / f"{name}.wav", "adpcm_ms", voices(BUILT[name].drawing), 16_000)
     replay(tmp_path, out=tmp_path / "run")
+    copy, other = (tmp_path / "run" / name / SOUND for name in ("slow", "mute"))
     index = tmp_path / "run" / "index.html"
-    assert all(
-        "browsers cannot play its source (pcm_mulaw)" in str(call["unplayable"]) for call in _calls(index.read_text())
-    )
-    assert re.search(r'data-src="clips/slow-\d+.webm"', index.read_text())
-    report(tmp_path / "run", "--call", "slow", "--quiet")
+    assert 'data-src="slow/sound.webm"' in index.read_text()
+    made_ns = copy.stat().st_mtime_ns
+    other.unlink()
     report(tmp_path / "run", "--quiet")
-    told = {call["name"]: (call["audio"], call["unplayable"] is None) for call in _calls(index.read_text())}
-    assert told == {"slow": ("slow/session.wav", True), "mute": (None, False)}
+    assert copy.stat().st_mtime_ns == made_ns
+    assert other.is_file(), "though nothing that its page shows has changed"
+    other.unlink()
+    report(tmp_path / "run", "--call", "mute", "--no-audio", "--quiet")
+    assert not other.exists()
+    report(tmp_path / "run", "--call", "mute", "--quiet")
+    assert 'src="sound.webm"' in (other.parent / REPORT).read_text()
+    (tmp_path / "mute.wav").rename(tmp_path / "mute.gone")
+    report(tmp_path / "run", "--quiet")
+    assert _calls(index.read_text())[0]["audio"] == "mute/sound.webm", "it is what was measured"
+    write(tmp_path / "mute.wav", voices(BUILT["early"].drawing))
+    told = report(tmp_path / "run", "--embed", "--quiet").stderr
+    assert "mute: no audio: mute.wav has changed since it was replayed" in told, "no clip is cut from it"
+    (tmp_path / "mute.gone").replace(tmp_path / "mute.wav")
+    encode(tmp_path / "slow.wav", "pcm_mulaw", voices(BUILT["slow"].drawing)[::2], 8_000)
+    replay(tmp_path, out=tmp_path / "run")
+    assert not copy.exists(), "browsers play the new source"
+    assert 'data-src="../slow.wav"' in index.read_text()
 
 
 def test_a_live_run_has_an_index_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,7 +336,7 @@ def test_a_call_that_missed_ticks_has_a_page_and_no_figure(
     run, slow = tmp_path / "run", "slow=fake:?speak=80-150&late=4&clocking=wall"
     both = ["--system", slow, "--system", "good=fake:?speak=80-150"][: 2 * systems]
     done = command("run", "--vad", "energy", "--a", "fake:?speak=50-70&finish=170", *both, "--out", run)
-    assert "not scored       slow: invalid: " in done.stdout
+    assert "not scored          slow: invalid: " in done.stdout
     for _ in ("as run", "as reported"):
         page = (run / "slow" / "report.html").read_text()
         assert re.search(r'role="alert">.*<li>This call is in no figure. Invalid: \d+ of 170 ticks missed; ', page)
@@ -339,23 +355,24 @@ def test_the_list_is_filtered_by_numbers(ran: Ran, tmp_path: Path) -> None:
     report(ran.run, "--quiet")
     page = (ran.run / "index.html").read_text()
     wanted = {
-        "cut_off>0 !!": "",
-        "cut_off>0": "early mixed",
-        "answer_time>=1.4": "slow",
-        "answered<=50%": "early mixed mute",
+        "premature_responses>0 !!": "",
+        "premature_responses>0": "early mixed",
+        "premature_per_turn>0": "early mixed",
+        '"response latency">=1.4': "slow",
+        "response_rate<=50%": "early mixed mute",
         "agent_channel=left": "slow",
         "language>1": "",
         "length>1 language=fr": "mixed",
     }
     wrong = {
-        "answerd<80%": "no column answerd to compare by <; there are call, length, answered, ",
-        "answered<abc": "answered<abc: expected a number or a date such as 2026-11-30, got abc",
+        "answerd<80%": "no column answerd to compare by <; there are call, length, response_rate, ",
+        "response_rate<abc": "response_rate<abc: expected a number or a date such as 2026-11-30, got abc",
         "langage=fr": "no column langage to compare by =; there are ",
         "language=xx": "no call has language=xx",
         "language=fr,health=ok": "no call has language=fr,health=ok; words are separated by blanks",
-        "answered<60": "answered<60 compares counts, and none is so large; a share is 60%",
+        "response_rate<60": "response_rate<60 compares counts, and none is so large; a share is 60%",
         "language=": "",
-        "answered<": "",
+        "response_rate<": "",
     }
     asked = json.dumps([*wrong, *wanted])
     script = (

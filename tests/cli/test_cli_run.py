@@ -1,22 +1,19 @@
 """`fdbcore run` as a user meets it: what it prints and leaves behind; killed, stopped, and wrongly asked."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 import wave
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import Result
 from fakes.run_parties import install
-from helpers.commands import command, done
+from helpers.commands import command, done, started
+from helpers.patience import PATIENCE_S, wait_until
 from scipy.io import wavfile
 
 from fdbcore.cli.progress import Display
@@ -55,23 +52,8 @@ def run(*arguments: object, out: Path, code: int | None = None) -> Result:
     return command("run", "--out", out, *arguments, code=code)
 
 
-def started(plugin: Path, *arguments: object) -> subprocess.Popen[str]:
-    """The command in a session of its own, as a terminal would have it."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "fdbcore.cli", "run", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(plugin), str(TESTS)])},
-    )
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def running(plugin: Path, *arguments: object) -> subprocess.Popen[str]:
+    return started("run", *arguments, env=os.environ | {"PYTHONPATH": os.pathsep.join([str(plugin), str(TESTS)])})
 
 
 def opened(log: Path) -> int:
@@ -90,7 +72,7 @@ def test_systems_are_run_scored_and_counted(run_path: Path) -> None:
     assert lines[0] == "virtual clock: compute time not counted"
     assert "mute: 2 failed: no speech found" in lines
     rows = [line.split() for line in lines]
-    assert ["system", "calls", "done", "failed", "invalid", "answered", "median"] in [row[:7] for row in rows]
+    assert ["system", "calls", "done", "failed", "invalid", "rate", "latency"] in [row[:7] for row in rows]
     assert ["good", "2", "2", "0", "0", "2/2"] in [row[:6] for row in rows]
     assert ["mute", "2", "0", "2", "0"] in [row[:5] for row in rows]
     assert lines[-1] == str(run_path / INDEX)
@@ -396,14 +378,14 @@ def test_no_key_is_left_anywhere(run_path: Path, tmp_path: Path) -> None:
 def test_a_run_that_is_killed_goes_on_and_repeats_only_what_was_live(run_path: Path, plugin: Path) -> None:
     log = plugin.parent / "log"
     command = (*QUICK, "--system", f"x=fake:?log={log}", "--trials", 2, "--out", run_path)
-    process = started(plugin, *command)
-    wait_for(lambda: opened(log) == 2)
+    process = running(plugin, *command)
+    wait_until(lambda: opened(log) == 2)
     process.kill()
     process.communicate()
     first = json.loads((run_path / RUN).read_text())["cases"][0]["name"]
     created = Recording(run_path / first).meta["created"]
-    again = started(plugin, *command)
-    stdout, stderr = again.communicate(timeout=60)
+    again = running(plugin, *command)
+    stdout, stderr = again.communicate(timeout=PATIENCE_S)
     assert again.returncode == 0, stderr
     assert "2 of 2 cases ended: 2 done" in stdout
     assert opened(log) == 3
@@ -414,13 +396,13 @@ def test_a_call_has_no_outcome_before_the_rule_for_examiners_has_spoken(run_path
     """The rule itself kills the whole run the first time, so the call is held again, and is invalid at its end."""
     system = f"x=fake:?speak=60-90&rule=the examiner went deaf&kill={plugin.parent / 'killed'}"
     command = (*FAST, "--a", A, "--system", system, "--out", run_path)
-    killed = started(plugin, *command)
-    killed.communicate(timeout=60)
+    killed = running(plugin, *command)
+    killed.communicate(timeout=PATIENCE_S)
     assert killed.returncode == -signal.SIGKILL
     left = json.loads((run_path / "x" / META).read_text())
     assert (left["status"], "outcome" in left) == ("complete", False)
-    again = started(plugin, *command)
-    stdout, stderr = again.communicate(timeout=60)
+    again = running(plugin, *command)
+    stdout, stderr = again.communicate(timeout=PATIENCE_S)
     assert "x: 1 of 1 cases ended: 0 done, 0 failed, 1 invalid; 1 run more than once" in stdout, stderr
     assert Recording(run_path / "x").meta["outcome"]["reason"] == "the examiner went deaf"
 
@@ -447,10 +429,10 @@ def test_ctrl_c_before_the_results_says_how_to_get_them(
 
 def test_ctrl_c_once_finishes_the_live_call_and_no_more(run_path: Path, plugin: Path) -> None:
     command = (*QUICK, "--system", "x=fake:", "--trials", 3, "--out", run_path)
-    process = started(plugin, *command)
-    wait_for(lambda: any(run_path.glob(f"*/{AUDIO}")))
+    process = running(plugin, *command)
+    wait_until(lambda: any(run_path.glob(f"*/{AUDIO}")))
     os.killpg(process.pid, signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     tested, *lines = stderr.splitlines()
     assert tested.startswith("fdbcore run: timing self-test ")
@@ -464,10 +446,10 @@ def test_ctrl_c_once_finishes_the_live_call_and_no_more(run_path: Path, plugin: 
 
 def test_what_ends_a_process_in_good_order_ends_the_live_calls_at_once(run_path: Path, plugin: Path) -> None:
     command = ("--vad", "energy", "--a", "fake:?finish=90000", "--system", "x=fake:", "--out", run_path)
-    process = started(plugin, *command)
-    wait_for(lambda: recorded_s(run_path / "x") >= 1)
+    process = running(plugin, *command)
+    wait_until(lambda: recorded_s(run_path / "x") >= 1)
     process.terminate()
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert stderr.splitlines()[1:] == [
         "ending the live calls",
@@ -478,14 +460,14 @@ def test_what_ends_a_process_in_good_order_ends_the_live_calls_at_once(run_path:
 
 def test_ctrl_c_twice_ends_the_live_calls_and_keeps_what_they_recorded(run_path: Path, plugin: Path) -> None:
     command = ("--vad", "energy", "--a", "fake:?finish=90000", "--system", "x=fake:", "--out", run_path)
-    process = started(plugin, *command)
-    wait_for(lambda: recorded_s(run_path / "x") >= 1)
+    process = running(plugin, *command)
+    wait_until(lambda: recorded_s(run_path / "x") >= 1)
     os.killpg(process.pid, signal.SIGINT)
     assert process.stderr is not None
     assert process.stderr.readline().startswith("fdbcore run: timing self-test ")
     assert process.stderr.readline().startswith("finishing")
     os.killpg(process.pid, signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert (
         stderr.splitlines()[-1] == "fdbcore run: interrupted, 1 of 1 cases left; run the same command again to continue"

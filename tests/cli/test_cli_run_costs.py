@@ -1,7 +1,5 @@
 """What `fdbcore run` says before it begins: what goes to whom, which models end, what the calls will cost."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Peers that join a run by WebRTC while it tests its timing: processes of their own, which try once."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -1,7 +1,5 @@
 """`fdbcore run --like`: what systems confirm, against what they confirmed in another run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`fdbcore score --suite dialogue-acts`: the shipped set, the paper's cases, files with faults, and several sets."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`fdbcore score RUN`: the whole command, its screen at any width, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -89,7 +87,7 @@ def test_everything_at_once_fits_any_terminal(run: Path, tmp_path: Path) -> None
             "!! only 5 values of scenario in quick, 5 in same, 5 in slow: with fewer than 10 an interval may be "
             "too narrow" in joined
         )
-        assert "!! order flips talk share of B:" in joined
+        assert "!! order flips B's talk ratio:" in joined
         assert "cluster all calls with the same scenario together, 5 of 30 calls, because they resemble" in joined
         assert "paired by scenario; p is corrected for" in joined
         assert "bins of 200 ms from -2 to 4 s" in joined
@@ -114,7 +112,7 @@ def test_many_groups_show_only_what_is_told_apart(tmp_path: Path) -> None:
         for call in drawn_calls(8, k, lambda _, s=latency_s: Manner(s), prefix=f"v{k}-")  # type: ignore[misc]
     ]
     lines = score(made_run(tmp_path / "run", calls), "--by", "version").stdout.splitlines()
-    first = lines[lines.index("answer time (median, s)") : lines.index("answered (%)")]
+    first = lines[lines.index("response latency (median, s)") : lines.index("response rate (%)")]
     assert [line.split()[:3] for line in first if " - " in line] == [[str(k), "-", "0"] for k in (1, 2, 3)]
     told = " ".join(" ".join(first).split())
     seen = r"the largest seen is -?0\.\d+ s; before correction for all pairs, a true one of"
@@ -149,7 +147,7 @@ def test_a_call_that_cannot_be_scored_fails_the_command_and_leaves_the_rest(tmp_
         (["RUN", "--by", "x"], "--by x: expected one of system, scenario"),
         (["RUN", "--annotator", "x:y"], "--annotator needs --suite dialogue-acts"),
         (["RUN", "--by", "x", "--reference", "PEOPLE"], "--by x: expected one of system, scenario"),
-        (["--suite", "dialogue-acts", "--by", "x"], "--by cannot be combined with --suite"),
+        (["--suite", "dialogue-acts", "--by", "x"], "--by: expected it without --suite, for runs of calls"),
         (["RUN", "--reference", "EMPTY"], "expected a folder with audio"),
         (["RUN", "--reference", "nosuch"], "--reference nosuch: expected a run, or audio, got no such file"),
     ],

@@ -1,7 +1,5 @@
 """`fdbcore run --tools` as a user meets it: a system over a real socket, its recording, its replay and its page."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`fdbcore transcribe`, as a user calls it: what it prints, what it stores, and what the pages show."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

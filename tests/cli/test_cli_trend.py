@@ -1,10 +1,10 @@
 """Several runs as a trend: their order, their figures, and what the latest has changed."""
 
-from __future__ import annotations
-
 import json
 import re
+from html import unescape
 from pathlib import Path
+from shutil import copytree, rmtree
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from helpers.schema import validator
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.summaries import summarise
+from fdbcore.report.format import p_text
 from fdbcore.types import TurnSettings
 
 
@@ -49,7 +50,7 @@ def test_the_latest_is_compared_as_with_a_baseline(runs: list[Path]) -> None:
     assert found["paired_by"] == "call name"
     assert (found["a"]["name"], found["b"]["name"]) == ("v10", "v2")
     result = report(*runs)
-    assert "v10 against v2: worse in answer time" in result.stdout
+    assert "v10 against v2: worse in response latency" in result.stdout
     assert result.stdout.splitlines()[-1] == str(runs[2] / "trend.html")
 
 
@@ -66,11 +67,11 @@ def test_a_few_late_answers_of_the_latest_are_listed_with_links(tmp_path: Path) 
     (runs[1] / "call0003" / "report.html").unlink()
     screen = " ".join(report(*runs).stdout.split())
     html = (runs[1] / "trend.html").read_text()
-    told = "in 8 of 60 calls of v2, shorter by as much in 0"
+    told = f"in 8 of 60 calls of v2 ({p_text(slow['p'])}), shorter by {slow['least_s']:.2f} s or more in 0"
     answers = next(row for row in found["latest"]["measures"] if row["measure"] == "response_latency_ms")
     assert answers["verdict"] == "no difference found"
     assert told in screen
-    assert told in html[html.index('<p class="lead">') :]
+    assert told in unescape(html)[html.index('<p class="lead">') :]
     for moment in slow["worst"]:
         assert moment["page"] in screen
         assert f'href="{moment["call"]}/report.html#t={moment["start_s"]:g}"' in html
@@ -97,7 +98,7 @@ def test_the_page_draws_each_measure_over_the_runs_and_links_them(runs: list[Pat
     assert report(*runs).exit_code == 0
     html = (runs[2] / "trend.html").read_text()
     assert '<a href="../v1/index.html">v1</a>' in html
-    svg = html[html.index("<svg class") : html.index("</svg>")]
+    svg = html[html.index('<div class="charts">') :].partition("</svg>")[0]
     heights = [float(y) for y in re.findall(r'<circle[^>]*cy="([\d.]+)"', svg)]
     assert len(heights) == 3
     assert heights[2] < min(heights[:2])  # slower answers stand higher
@@ -123,3 +124,44 @@ def test_what_makes_no_trend_is_one_line(runs: list[Path], tmp_path: Path) -> No
         assert said in " ".join(result.stderr.split())
     told = document(other, *runs, "--different-settings")
     assert any("different settings: turns min_silence_ms" in note for note in told["notes"])
+
+
+def test_a_folder_of_runs_gets_a_page_that_lists_them(runs: list[Path], tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    copytree(runs[0].parent, folder)
+    made_run(folder / "v3", drawn_calls(4, 1), settings=TurnSettings(min_silence_ms=300))
+    made_run(folder / "v4", [*drawn_calls(3, 1, system="mine"), *drawn_calls(3, 2, prefix="c", system="theirs")])
+    report(folder / "v2", "--quiet", "--no-audio")
+    report(folder / "v10", "--baseline", folder / "v2", "--quiet", "--no-audio")
+    result = report(folder, code=0)
+    assert "v10 against v2: Worse: Answer time." in result.stdout
+    assert result.stdout.splitlines()[-1] == str(folder / "index.html")
+    html = (folder / "index.html").read_text()
+    rows = re.findall(r'<th scope="row">(.*?)</th>', html)
+    assert [re.sub("<[^>]*>", " ", row).split() for row in rows] == [
+        ["v10"], ["v4", "mine"], ["v4", "theirs"], ["v3"], ["v2"], ["v1"],
+    ]  # fmt: skip
+    assert '<a href="v2/index.html#">v2</a>' in html
+    assert '<a href="v10/compare.html">v10</a>' in html
+    assert "Not drawn, of another system or with other settings: v3, v4." in html
+    assert html.count("<svg") == html.count("<figure>") > 0
+    assert report(folder, "--quiet", code=0).stdout == ""  # it is written again
+
+
+def test_the_page_of_a_folder_tells_of_damaged_runs_and_keeps_files_of_others(runs: list[Path], tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    copytree(runs[0], folder / "v1")
+    (folder / "v2").mkdir()
+    (folder / "v2" / "corpus.json").write_text("{")
+    damaged = report(folder, code=1)
+    assert "v2 is not listed: " in damaged.stderr
+    assert "v2 is not listed: " in (folder / "index.html").read_text()
+    refused = report(folder, "--gate", "defaults", code=2)
+    assert "--gate: expected one RUN, got " in " ".join(refused.stderr.split())
+    (folder / "index.html").write_text("mine")
+    assert "which is kept" in report(folder, code=2).stderr
+    assert (folder / "index.html").read_text() == "mine"
+    rmtree(folder / "v1")
+    (folder / "index.html").unlink()
+    assert report(folder, code=1).stdout == ""
+    assert not (folder / "index.html").exists()

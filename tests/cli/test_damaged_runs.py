@@ -1,7 +1,5 @@
 """A run with damaged files, as anybody may hand on: each command names the call, and counts it alike."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Files of somebody else: they run no code, and nothing is written, read or sent where they lead."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -409,7 +407,7 @@ def test_a_run_that_moved_scores_to_the_same_bytes(tmp_path: Path, monkeypatch: 
     (tmp_path / "old").mkdir()
     monkeypatch.chdir(tmp_path / "old")
     run_v3(some(Path("set.json"), ["travel_01"]), Path("R"), {"r": "rehearsed:"}, "--vad", "energy", "--no-score")
-    ship(Path("R-users"))
+    ship(Path("R-users"), {}, print)
     assert str(Path(registry.__file__).parent) not in (Path("R-users") / SET).read_text()
     done("score", "--suite", "fdb-v3", "R", "--out", "S")
     monkeypatch.chdir((tmp_path / "old").rename(tmp_path / "new"))
@@ -431,7 +429,7 @@ def test_a_pipe_among_logs_is_named_and_not_waited_for(tmp_path: Path, monkeypat
         write(tmp_path / "calls" / f"{name}.wav", voices(DIALOGUE))
     (tmp_path / "logs").mkdir()
     os.mkfifo(tmp_path / "logs" / "a.jsonl")
-    result = done(*REPLAY, "--marks", "logs")
+    result = done(*REPLAY, "--agent-log", "logs")
     told = " ".join(result.output.split())
     assert "a: no stage times: logs/a.jsonl: cannot be read: it is a pipe or a device" in told
 

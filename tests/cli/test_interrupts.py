@@ -1,7 +1,5 @@
 """Ctrl-C at any time ends a command with 130 and without a traceback, in its process and those that it starts."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -13,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 from helpers.made_runs import drawn_calls, made_run
+from helpers.patience import PATIENCE_S
 from helpers.voices import voices, write
 
 PIPES: Final[dict[str, Any]] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -65,7 +64,7 @@ def test_while_a_command_is_loaded(module: str, calls: Path, tmp_path: Path) -> 
     arguments = ["replay", str(calls), "--vad", "energy", "--out", str(tmp_path / "RUN")]
     script.write_text(AT_IMPORT.format(module=module, arguments=arguments))
     process = commanded(script)
-    stdout, stderr = process.communicate(timeout=120)
+    stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, stderr
     assert stdout == ""
     assert re.fullmatch(r"\n?fdbcore[\w. ]*: interrupted[^\n]*\n", stderr), stderr
@@ -99,7 +98,7 @@ def test_while_its_processes_start(command: str, calls: Path, tmp_path: Path) ->
     os.killpg(process.pid, signal.SIGINT)
     if command == "run":
         os.killpg(process.pid, signal.SIGINT)  # the first lets live calls end
-    _, stderr = process.communicate(timeout=120)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     told = stderr + ((run / "workers.log").read_text() if (run / "workers.log").is_file() else "")
     assert process.returncode == 130, told
     assert "Traceback" not in told
@@ -120,7 +119,7 @@ def test_in_the_first_moments_of_the_command(after_ms: int) -> None:
     process = subprocess.Popen([Path(sys.executable).with_name("fdbcore"), "doctor"], text=True, **PIPES)
     time.sleep(after_ms / 1000)
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     is_python_still_starting = process.returncode == -signal.SIGINT or stderr.startswith("Fatal Python error: init")
     assert is_python_still_starting or process.returncode == 130
     assert is_python_still_starting or re.fullmatch(r"\n?fdbcore( doctor)?: interrupted\n", stderr), stderr
@@ -130,5 +129,5 @@ def test_in_the_first_moments_of_the_command(after_ms: int) -> None:
 @pytest.mark.parametrize("mib", [150, 400, 700, 1023])
 def test_too_little_memory_is_one_line(mib: int) -> None:
     limited = f"ulimit -v {mib * 1024}; exec {sys.executable} -m fdbcore.cli report x"
-    done = subprocess.run(["sh", "-c", limited], text=True, timeout=60, **PIPES)
+    done = subprocess.run(["sh", "-c", limited], text=True, timeout=PATIENCE_S, **PIPES)
     assert (done.returncode, done.stderr) == (1, f"fdbcore: expected 1024 MiB of memory, got {mib} (ulimit)\n")

@@ -1,7 +1,5 @@
 """What a recording holds is read once: how often a command opens each of its files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fakes.recordings import SAMPLE

@@ -1,21 +1,19 @@
 """Tests of live calls on a real Ray cluster, whose nodes are processes of this machine, with systems without keys."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.run_parties import install
+from helpers.patience import PATIENCE_S, wait_until
 from helpers.ray_nodes import RayNodes, ray_nodes
 from helpers.voices import voices, write
 from msgspec.structs import replace
@@ -60,12 +58,6 @@ def started(run: Path, clip: Path, nodes: RayNodes, *arguments: str) -> subproce
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not is_so() and time.monotonic() < deadline:
-        time.sleep(0.01)
-
-
 def metas(run: Path) -> list[dict[str, Any]]:
     found = []
     for path in run.glob(f"*/{META}"):
@@ -89,7 +81,7 @@ def test_a_node_that_dies_costs_its_running_calls_which_are_held_again(
     process = started(run, clip, nodes, "--trials", "6", "--jobs", "auto")
     wait_until(lambda: under_way(run) == 4)  # as many on each of two nodes as it holds on time
     nodes.kill_one()
-    _, stderr = process.communicate(timeout=300)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     nodes.add()
     assert process.returncode == 0, stderr
     assert kinds(run) == ["done"] * 6
@@ -106,13 +98,13 @@ def test_a_command_that_ends_early_ends_its_calls_and_goes_on(
     process = started(run, clip, nodes, "--trials", "4", "--jobs", "1")
     wait_until(lambda: sum(meta.get("status") == "complete" for meta in metas(run)) >= 2 and under_way(run) == 2)
     os.killpg(process.pid, how)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     if how is signal.SIGTERM:
         assert process.returncode == 130
         assert re.search(r"fdbcore run: interrupted, 2 of 4 cases left; .* to continue\n$", stderr), stderr
     ended = [path for path in run.glob(f"*/{META}") if json.loads(path.read_text())["status"] == "complete"]
     before = {path: path.stat().st_mtime_ns for path in ended}
-    _, stderr = started(run, clip, nodes, "--trials", "4", "--jobs", "1").communicate(timeout=300)
+    _, stderr = started(run, clip, nodes, "--trials", "4", "--jobs", "1").communicate(timeout=PATIENCE_S)
     assert "Traceback" not in stderr
     assert kinds(run) == ["done"] * 4
     assert len(before) == 2
@@ -130,7 +122,7 @@ def test_nothing_else_of_the_cluster_runs_beside_live_calls(nodes: RayNodes, cli
     ]
     assert found == [1]
     assert kinds(run) == ["done"] * 2, "it began when they had ended"
-    _, stderr = process.communicate(timeout=120)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     told = [
         line for line in stderr.splitlines() if not line.startswith("fdbcore run: timing self-test ")
     ]  # fails on a busy machine
@@ -145,7 +137,7 @@ def test_a_limit_of_cost_leaves_calls_on_a_cluster_as_on_this_machine(nodes: Ray
     command += ["--system", "fake:?speak=20-60&model=gpt-live-1", "--clock", "virtual", "--trials", "4", "--jobs", "1"]
     where = ["--engine", f"ray://{nodes.address}", "--out", str(run)]
     limited = [*command, *where, "--max-cost", "0.12"]
-    done = subprocess.run(limited, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    done = subprocess.run(limited, capture_output=True, text=True, env=environment, timeout=PATIENCE_S, check=False)
     assert done.returncode == 1
     told = " ".join(done.stderr.split())
     assert (

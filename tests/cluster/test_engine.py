@@ -1,20 +1,18 @@
 """Tests of replays on a real Ray cluster, whose nodes are processes of this machine."""
 
-from __future__ import annotations
-
 import operator
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from helpers.patience import PATIENCE_S, wait_until
 from helpers.ray_nodes import RayNodes, ray_nodes
 from helpers.voices import voices, write
 
@@ -56,12 +54,6 @@ def started(*arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command(*arguments), stdout=pipe, stderr=pipe, text=True, start_new_session=True)
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not is_so() and time.monotonic() < deadline:
-        time.sleep(0.01)
-
-
 def scored(run: Path) -> list[Path]:
     return list(run.glob(f"*/{QUANTITIES}"))
 
@@ -90,7 +82,7 @@ def test_a_cluster_that_loses_a_node_gives_what_this_machine_gives(
     process = started("--engine", f"ray://{nodes.address}", "--quiet", "--out", run, calls)
     wait_until(lambda: len(under_way(run)) == 2)  # one on each node
     nodes.kill_one()
-    _, stderr = process.communicate(timeout=300)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     nodes.add()
     assert process.returncode == 0, stderr
     log = (run / LOG).read_text()
@@ -113,7 +105,7 @@ def test_a_command_that_ends_early_ends_its_work_and_goes_on(
     process = started(*arguments)
     wait_until(lambda: len(scored(run)) >= 2)
     os.killpg(process.pid, how)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     if how is signal.SIGINT:
         assert process.returncode == 130
         assert re.fullmatch(

@@ -1,7 +1,5 @@
 """Tests of scorings that ask recognisers and judges on a real Ray cluster, over real HTTP."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -10,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from fakes.fake_openai import FakeOpenAI
 from fakes.fake_transcriptions import Word, spoken
 from fakes.model_server import Asked
 from fakes.nemo_model import log_of, python_with_nemo
+from helpers.patience import PATIENCE_S, wait_until
 from helpers.ray_nodes import RayNodes, ray_nodes
 from helpers.staged_runs import beeping_run
 
@@ -86,12 +85,6 @@ def started(run: Path, services: Services, *arguments: str) -> subprocess.Popen[
     return subprocess.Popen([*command, *where], stdout=pipe, stderr=pipe, text=True, start_new_session=True)
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not is_so() and time.monotonic() < deadline:
-        time.sleep(0.01)
-
-
 def kept(run: Path) -> dict[str, object]:
     """What a scoring leaves: its document, and what was heard and answered."""
     scores = run.with_name(f"{run.name}-scores") / "scores.json"
@@ -109,14 +102,14 @@ def test_a_scoring_on_a_cluster_that_loses_a_node_is_that_of_this_machine(
     nodes: RayNodes, held: Path, services: Services, tmp_path: Path
 ) -> None:
     runs = [Path(shutil.copytree(held, tmp_path / name)) for name in ("here", "there")]
-    _, stderr = started(runs[0], services, "--quiet").communicate(timeout=300)
+    _, stderr = started(runs[0], services, "--quiet").communicate(timeout=PATIENCE_S)
     assert stderr == ""
     asked = len(services.judges.asked)
     assert asked == 8
     process = started(runs[1], services, "--quiet", "--engine", f"ray://{nodes.address}")
     wait_until(lambda: len(services.judges.asked) >= asked + 2)
     nodes.kill_one()
-    _, stderr = process.communicate(timeout=300)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     nodes.add()
     assert (process.returncode, stderr) == (0, "")
     assert kept(runs[0]) == kept(runs[1])
@@ -137,14 +130,14 @@ def test_a_scoring_that_ends_early_goes_on(
 
     wait_until(lambda: len(services.judges.asked) >= 5)
     os.killpg(process.pid, how)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     if how is signal.SIGINT:
         assert process.returncode == 130
         assert re.fullmatch(r"fdbcore score: interrupted.*\n", stderr)
     before, n_heard = answered(), len(services.hearing.wavs)
     assert 2 <= before < 8
     asked = len(services.judges.asked)
-    _, stderr = started(run, services, *engine).communicate(timeout=300)
+    _, stderr = started(run, services, *engine).communicate(timeout=PATIENCE_S)
     assert stderr == ""
     assert len(services.judges.asked) - asked == 8 - before, "what was answered is not asked again"
     assert len(services.hearing.wavs) == n_heard
@@ -159,7 +152,7 @@ def test_a_key_that_a_node_lacks_is_one_line(
     monkeypatch.setenv("OTHER_KEY", KEY)  # here, and not there
     services.options[1] = services.options[1].replace("OPENAI_API_KEY", "OTHER_KEY")
     process = started(run, services, "--engine", f"ray://{nodes.address}", "--quiet")
-    _, stderr = process.communicate(timeout=120)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 2
     assert re.search(rf": {os.uname().nodename}: .*OTHER_KEY.*\n$", stderr), stderr
     assert "Traceback" not in stderr

@@ -1,14 +1,11 @@
 """Tests of replays whose calls go through an object store: a server of S3's interface, over real HTTP."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 from helpers.commands import command
+from helpers.patience import PATIENCE_S, wait_until
 from helpers.ray_nodes import RayNodes, ray_nodes
 from helpers.voices import voices, write
 
@@ -45,12 +43,8 @@ def files() -> Iterator[Any]:
         with pytest.MonkeyPatch.context() as patch:
             for name, value in {**keys, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}.items():
                 patch.setenv(name, value)
-            deadline = time.monotonic() + 60
-            while time.monotonic() < deadline:
-                with socket.socket() as asking:
-                    if asking.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.1)
+            with socket.socket() as asking:
+                wait_until(lambda: asking.connect_ex(("127.0.0.1", port)) == 0)
             import fsspec
 
             asks = fsspec.filesystem("s3", use_listings_cache=False)
@@ -94,12 +88,10 @@ def test_calls_come_through_a_store_as_from_this_machine_though_the_command_dies
     first = subprocess.Popen(
         [*command, str(tmp_path / "first"), *engine], stderr=pipe, text=True, start_new_session=True
     )
-    deadline = time.monotonic() + 120
-    while not (done := files.glob(f"calls/run/*/{META}")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: files.glob(f"calls/run/*/{META}"))
     os.killpg(first.pid, signal.SIGKILL)
-    first.communicate(timeout=60)
-    assert done
+    first.communicate(timeout=PATIENCE_S)
+    done = files.glob(f"calls/run/*/{META}")
     before = {path: files.modified(path) for path in done}
     again = subprocess.run([*command, str(tmp_path / "again"), *engine], capture_output=True, text=True, check=False)
     assert (again.returncode, again.stderr) == (0, "")

@@ -1,7 +1,5 @@
 """Addresses of parties that cannot be: each is refused in one line, before anybody is contacted."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.live_calls import assert_refused
 

@@ -1,7 +1,5 @@
 """The own clients of ElevenLabs and Deepgram hold calls with our servers, and read what our tables send."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """CopilotKit's mock of vendors' interfaces, in live calls: what it takes and sends, and in which order, is its code."""
 
-from __future__ import annotations
-
 import base64
 import json
 import threading

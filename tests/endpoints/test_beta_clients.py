@@ -1,7 +1,5 @@
 """Our server in the beta form of the Realtime interface, held against the clients of the vendors."""
 
-from __future__ import annotations
-
 import base64
 import json
 import subprocess
@@ -10,6 +8,7 @@ import numpy as np
 import pytest
 from fakes.outside import ENVIRONMENTS, FAKES, MADE_FROM
 from fakes.realtime_server import Plan, RealtimeServer, Reply, tones
+from helpers.patience import PATIENCE_S
 
 pytestmark = pytest.mark.outside
 
@@ -25,7 +24,7 @@ def test_the_client_of_the_vendor_holds_a_call_with_our_server(dialect: str) -> 
     with RealtimeServer(Plan([Reply("Good day to you.", pcm=spoken)]), dialect) as server:
         asked = [server.url("http"), server.key, server.model, str(server.dialect.input_hz)]
         client = [str(PYTHON), str(FAKES / "beta_clients" / "client.py"), dialect, *asked]
-        ran = subprocess.run(client, capture_output=True, text=True, timeout=60, check=True)
+        ran = subprocess.run(client, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
         session = server.sessions[0]
     events = [json.loads(line) for line in ran.stdout.splitlines()]
     assert session.told("error") == []

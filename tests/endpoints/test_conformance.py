@@ -1,10 +1,7 @@
 """Every endpoint, held to what endpoints are held to."""
 
-from __future__ import annotations
-
 import asyncio
 import json
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 from fakes.fake_speech import KEY, FakeSpeech
+from fakes.loopback import free_port
 from fakes.moshi_server import MoshiServer, Quirks
 from fakes.pcm_server import Call, PcmServer, Script, frames, hang
 from helpers.conformance import SECRET, Behaviour, BurstConformance, EndpointConformance, RemoteConformance
@@ -217,9 +215,7 @@ class TestWebRtc(RemoteConformance):
 
     @contextmanager
     def party(self, behaviour: Behaviour, timeout_s: float) -> Iterator[Endpoint]:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         peer = [sys.executable, "-m", "fakes.aiortc_peer", behaviour, f"http://127.0.0.1:{port}"]
         process = None
         if behaviour not in ("refuses", "hangs"):

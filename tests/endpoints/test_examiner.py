@@ -1,7 +1,5 @@
 """Examiners: when they speak, hold back, break in and yield; and what becomes of their goals."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +14,7 @@ import pytest
 from fakes.fake_speech import KEY, FakeSpeech
 from fakes.parties import Caller
 from helpers.examiners import Stepped, SystemSpeaks, answers, never
+from helpers.patience import PATIENCE_S
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs, to_builtins
@@ -421,7 +420,7 @@ def test_the_end_of_an_answer_is_heard_if_the_recogniser_was_still_at_work(tmp_p
 
     class Slow(Words):
         def transcribe(self, wav: bytes, language: str) -> str:
-            at_work.wait(10)
+            at_work.wait(PATIENCE_S)
             return super().transcribe(wav, language)
 
     begins = 30 + SAYING_TICKS + 30
@@ -514,11 +513,7 @@ def test_words_meet_a_goal(groups: list[list[str]], words: str, is_met: bool) ->
 def test_a_brief_that_cannot_be_used(tmp_path: Path) -> None:
     path = tmp_path / "brief.json"
     empty = '{"schema": "fdbcore.brief/1"}'
-    for text, told in [
-        ("{", "brief"),
-        ('{"schema": "x/1"}', "Invalid value 'x/1'"),
-        (empty, "required field `id`"),
-    ]:
+    for text, told in [("{", "brief"), ('{"schema": "x/1"}', "Invalid value 'x/1'"), (empty, "required field `id`")]:
         path.write_text(text)
         with pytest.raises(SettingsError, match=told) as error:
             read_brief(path)

@@ -1,7 +1,5 @@
 """The queue between a party's transport and the ticks: what is said when, and that every sample is accounted for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from fakes.pcm_server import frames

@@ -19,6 +19,7 @@ from fakes.gemini_live_server import SETUP, GeminiLiveServer
 from fakes.gemini_live_voice import Quirks
 from fakes.model_server import NEEDS_GEMINI
 from fakes.realtime.plan import tones
+from helpers.patience import PATIENCE_S
 
 from fdbcore.types import Pcm
 
@@ -68,7 +69,7 @@ class Talk:
         answers: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]] = lambda message: (),
     ) -> Talk:
         async with (
-            asyncio.timeout(10),
+            asyncio.timeout(PATIENCE_S),
             aiohttp.ClientSession() as session,
             session.ws_connect(server.url("ws") + PATH, headers=self._headers) as ws,
         ):
@@ -357,7 +358,7 @@ def test_the_client_of_the_vendor_talks_to_it(certificate: Path, tls: ssl.SSLCon
                         await session.send_tool_response(function_responses=[result])
 
     with GeminiLiveServer(quick(replies), tls) as server:
-        asyncio.run(asyncio.wait_for(converse(server), 20))
+        asyncio.run(asyncio.wait_for(converse(server), PATIENCE_S))
         party = server.parties[0]
     for number, (messages, reply) in enumerate(zip(said, replies, strict=True)):
         data = b"".join(message.data for message in messages if message.data)
@@ -387,5 +388,5 @@ def test_the_client_of_the_vendor_names_its_refusals(
             pass
 
     with GeminiLiveServer(quirks, tls) as server, pytest.raises(APIError) as caught:
-        asyncio.run(asyncio.wait_for(connect(server), 20))
+        asyncio.run(asyncio.wait_for(connect(server), PATIENCE_S))
     assert caught.value.code == code

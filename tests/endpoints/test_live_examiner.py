@@ -1,7 +1,5 @@
 """Live parties as examiners, over real sockets: cues decide when they are heard, their tool says what is met."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -263,10 +261,7 @@ THERE = [
     ],
 )
 def test_speech_models_of_other_vendors_play_it_too(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    made: Callable[[], GeminiLiveServer | UltravoxServer],
-    address: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: Callable[[], GeminiLiveServer | UltravoxServer], address: str
 ) -> None:
     with made() as server:
         monkeypatch.setenv("THERE_TEST_KEY", server.KEY)

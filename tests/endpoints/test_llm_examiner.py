@@ -278,7 +278,7 @@ def test_all_that_its_models_count_is_logged(servers: Servers) -> None:
 def test_what_is_asked_for_wrongly_is_one_line(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     (servers.folder / "brief.json").write_text(json.dumps(to_builtins(brief())))
     address = f"examiner:{servers.folder / 'brief.json'}"
-    with pytest.raises(SettingsError, match=r"actor llm:openai:x: expected a recogniser .*--examiner-transcriber"):
+    with pytest.raises(SettingsError, match=r"actor llm:openai:x: expected a transcriber .*--examiner-transcriber"):
         endpoint(f"{address}?actor=llm:openai:x")
     with pytest.raises(SettingsError, match="actor llm:nobody:x: expected one of"):
         servers.party(brief(), actor="llm:nobody:x")

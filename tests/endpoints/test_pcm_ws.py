@@ -1,7 +1,5 @@
 """The plain WebSocket contract, over real sockets: kept, stretched and broken."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ import pytest
 from fakes.parties import Caller
 from fakes.pcm_server import Call, PcmServer, Script, frames, hang
 from helpers.conformance import TURN, Heard, Recovery, assert_leaves_nothing, hold, numbered, silence, tone
+from helpers.patience import PATIENCE_S
 
 from fdbcore.clock import MonotonicClock, now_ns
 from fdbcore.endpoints.frames import MOST_UNSENT_FRAMES
@@ -218,7 +217,7 @@ def test_who_stops_reading_is_noticed_and_not_waited_for(reads: bool) -> None:
             for tick in range(15_000):
                 party.hear(tick, tone(tick))
                 if tick % 20 == 0:  # the network keeps up, although this is faster than real time
-                    await_result(asyncio.sleep(0.001), 10)
+                    await_result(asyncio.sleep(0.001), PATIENCE_S)
                 if party.say(tick) is None or (reads and tick == 2000):
                     break
             seconds = MOST_UNSENT_FRAMES // 100
@@ -312,12 +311,7 @@ async def greet_in_prose(call: Call) -> None:
         (close_busy, 101, "closed by the system: 1013 one at a time before `ready`", True),
         (close_for_good, 101, "closed by the system: 1008 who are you before `ready`", False),
         (crash, 101, "the connection was lost before `ready`", False),
-        (
-            send_short,
-            101,
-            "sent a frame of 959 bytes, expected 960 (10 ms of 48000 Hz mono, 16 bit)",
-            False,
-        ),
+        (send_short, 101, "sent a frame of 959 bytes, expected 960 (10 ms of 48000 Hz mono, 16 bit)", False),
         (greet_in_prose, 101, "expected a JSON object with a type, got 'ready when you are\\n'", False),
         (hang, 101, "no `ready` within 0.3 s", True),
         (hang, 503, "refused with HTTP 503", True),

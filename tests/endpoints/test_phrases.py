@@ -1,7 +1,5 @@
 """What the examiner takes for a phrase that is said and meant, against naive oracles."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

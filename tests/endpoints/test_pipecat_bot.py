@@ -1,8 +1,5 @@
 """A bot of Pipecat's own parts, called by our side of the telephone network, and by WebRTC."""
 
-from __future__ import annotations
-
-import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -13,15 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from click.testing import CliRunner
 from fakes.fake_chat import KEY, FakeChat, Turn
 from fakes.outside import Outside
 from fakes.planted_speech import find
 from fakes.realtime.plan import Wave, tones
+from helpers.commands import done, printed
 from scipy.io import wavfile
 from scipy.signal import resample_poly
 
-from fdbcore.cli.main import main
 from fdbcore.endpoints.examiner.voice import spoken
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.tool_calls import tool_calls_in
@@ -168,13 +164,8 @@ def test_a_scaffolded_bot_for_the_telephone_greets_and_answers(tmp_path: Path) -
 def test_a_staged_dialogue_with_a_scaffolded_bot(tmp_path: Path) -> None:
     with scaffolded("web") as bot:
         asked = ["--scenario", "daily.ordering.01", "--system", f"pipecat://127.0.0.1:{bot.port}", "--quiet"]
-        held = CliRunner().invoke(main, ["run", "--suite", "staged", *asked, "--no-score", "--out", f"{tmp_path}/run"])
-    assert held.exit_code == 0, held.output
-    done = CliRunner().invoke(
-        main,
-        ["score", "--suite", "staged", f"{tmp_path}/run", "--transcriber", "told", "--json", "--out", f"{tmp_path}/s"],
-    )
-    assert done.exit_code == 0, done.output
-    (item,) = json.loads(done.stdout)["items"]
+        done("run", "--suite", "staged", *asked, "--no-score", "--out", tmp_path / "run")
+    told = ("--transcriber", "told", "--out", tmp_path / "s")
+    (item,) = printed("score", "--suite", "staged", tmp_path / "run", *told)["items"]
     assert item["examined"]["fault"] is None
     assert any(goal["words"] for goal in item["goals"]), "by what the bot told"

@@ -1,7 +1,5 @@
 """The queue of a live party, without a clock: what a hold-up leaves behind goes away again, and every delay is told."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The fake of OpenAI's realtime interface: held against the vendor's own types, by the vendor's own client."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """The fake of OpenAI's realtime interface over WebRTC, called by plain aiortc and the vendor's own HTTP client."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator
@@ -14,6 +12,7 @@ import soxr
 from fakes.aiortc_peer import AiortcPeer
 from fakes.realtime.checks import check
 from fakes.realtime_server import Pace, Plan, RealtimeServer, Reply, Wave, place_of, tones
+from helpers.patience import PATIENCE_S
 from helpers.realtime_talk import TYPES
 from openai import AsyncOpenAI, AuthenticationError, BadRequestError
 
@@ -44,7 +43,7 @@ class Caller(AiortcPeer):
         self.channel.send(json.dumps(event))
 
     async def until(self, kind: str) -> tuple[float, dict[str, Any]]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while kind not in self.types:
                 self._news.clear()
                 await self._news.wait()

@@ -1,7 +1,5 @@
 """Names of parties: the known ones, unknown ones, those of other packages, and the examples of the manual."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import runpy
@@ -17,6 +15,7 @@ import pytest
 from aiohttp import web
 from fakes.parties import LoudVad, Speaker
 from helpers.conformance import hold, silence, tone
+from helpers.patience import PATIENCE_S
 
 from fdbcore.clock import VirtualClock
 from fdbcore.endpoints.echo import EchoEndpoint
@@ -157,14 +156,14 @@ def test_the_server_of_the_manual(tmp_path: Path) -> None:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         return int(runner.addresses[0][1])
 
-    port = await_result(serve(), 10)
+    port = await_result(serve(), PATIENCE_S)
     party = endpoint(f"pcm_ws://127.0.0.1:{port}/talk")
     try:
         party.open("B")
         heard = hold(party, 30, VirtualClock(), speech=lambda tick: tone(tick) if tick < 20 else silence(tick))
     finally:
         party.close()
-        await_result(runner.cleanup(), 10)
+        await_result(runner.cleanup(), PATIENCE_S)
     assert party.describe()["settings"] == {"model": "echo-1"}
     assert np.array_equal(heard.frames[10], tone(9))
     assert not heard.frames[-1].any()

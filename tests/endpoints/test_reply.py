@@ -1,7 +1,5 @@
 """Request-and-reply models as parties: when they ask, what they send, and what becomes of the answer."""
 
-from __future__ import annotations
-
 import io
 import threading
 import time
@@ -118,10 +116,7 @@ def test_the_model_is_sent_what_was_said_and_its_text_is_kept(
     assert (told["text"], told["model"]) == ("はい。", "fake-1")
     assert [
         (usage["model"], usage.get("due"), usage.get("text_in_tokens")) for usage in events(recording, "usage")
-    ] == [
-        ("fake", True, None),
-        ("fake", None, 10),
-    ]
+    ] == [("fake", True, None), ("fake", None, 10)]
     assert ("ms" in told) == realtime
     assert recording.meta["outcome"] == {"kind": "done", "side": "B", "reason": IN_TEXT}
     assert score(recording)["unscored"] == f"done: side B: {IN_TEXT}"

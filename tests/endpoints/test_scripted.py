@@ -1,7 +1,5 @@
 """Scripted parties: each cue by hand, no script that hangs, and the call between the two that ship."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import deque
@@ -144,11 +142,7 @@ def test_own_speech_is_no_cue(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("other", "end", "stopped"),
-    [
-        ([(120 - KNOWN_START, 300)], 130, True),
-        ([(145 - KNOWN_START, 300)], 150, False),
-        ([(20, 300)], 150, False),
-    ],
+    [([(120 - KNOWN_START, 300)], 130, True), ([(145 - KNOWN_START, 300)], 150, False), ([(20, 300)], 150, False)],
 )
 def test_a_line_stops_when_it_is_interrupted(tmp_path: Path, other: list[Speech], end: int, stopped: bool) -> None:
     """Interrupted in mid-line; too late to matter; by speech that was there before."""
@@ -270,10 +264,7 @@ def test_no_script_hangs_or_talks_over_itself(
             lines("at_s = 1", 'after = "own_end"\nor_after_s = 1'),
             r"line 2: expected settings of say, .*, got 'or_after_s'",
         ),
-        (
-            lines('at_s = 1\nstop_when_interrupted = "yes"'),
-            r"stop_when_interrupted: expected true or false, got 'yes'",
-        ),
+        (lines('at_s = 1\nstop_when_interrupted = "yes"'), r"stop_when_interrupted: expected true or false, got 'yes'"),
         ('[[line]]\nclip = "none.wav"\nat_s = 1', r"line 1: clip: expected an audio file, got none at '.*none.wav'"),
         ("[[line]]\nsay = 3\nat_s = 1", r"line 1: say: expected a text, got 3"),
         ("speed = 3\n" + lines("at_s = 1"), r"toml: expected settings of level_dbov, .*, got 'speed'"),

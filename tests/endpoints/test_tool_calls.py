@@ -1,7 +1,5 @@
 """Tool calls over a real socket: declared, made, cancelled and answered in the dialect of `pcm_ws`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from threading import Event
 from typing import Any

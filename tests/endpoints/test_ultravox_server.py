@@ -1,7 +1,5 @@
 """The fake of Ultravox: what a caller sees of it, message by message."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -15,6 +13,7 @@ import pytest
 from fakes.far_end import Reply, Use
 from fakes.realtime.plan import tones
 from fakes.ultravox_server import Quirks, UltravoxServer
+from helpers.patience import PATIENCE_S
 
 from fdbcore.types import Pcm
 
@@ -84,7 +83,7 @@ async def hold(
         with suppress(ConnectionError):  # the server may close before it has heard all
             await (ws.send_bytes(message) if isinstance(message, bytes) else ws.send_json(message))
 
-    async with asyncio.timeout(10), aiohttp.ClientSession(headers={"X-API-Key": UltravoxServer.KEY}) as session:
+    async with asyncio.timeout(PATIENCE_S), aiohttp.ClientSession(headers={"X-API-Key": UltravoxServer.KEY}) as session:
         async with session.post(server.url("http") + "/api/calls", json=asked or BODY) as response:
             assert response.status == 201
             join_url = (await response.json())["joinUrl"]
@@ -176,9 +175,7 @@ async def test_all_waits_for_the_result_of_a_tool() -> None:
     reply = Reply(0.2, uses=[Use("get_time", {"city": "Oslo"}), Use("get_time")])
     with UltravoxServer(quick([reply])) as server:
         talk = await hold(
-            server,
-            until=is_over,
-            answers=lambda came: [s for s in result(came) for s in (BARGE_IN.tobytes(), s, s)],
+            server, until=is_over, answers=lambda came: [s for s in result(came) for s in (BARGE_IN.tobytes(), s, s)]
         )
         leg = server.parties[0]
     assert talk.kinds.index("client_tool_invocation") < talk.kinds.index("tool_used") < talk.kinds.index("speaking")

@@ -1,7 +1,5 @@
 """The alignment kernel against every edit script and every common subsequence, listed one by one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction
@@ -43,9 +41,7 @@ def align(
     return scores, [tuple(OPERATIONS[code] for code in path) for path in paths]
 
 
-def flatten(
-    sequences: list[Weighted],
-) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def flatten(sequences: list[Weighted]) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     flat = [item for sequence in sequences for item in sequence]
     offsets = np.cumsum([0, *map(len, sequences)])
     return np.array([act for act, _ in flat], dtype=np.int8), np.array([w for _, w in flat], dtype=np.int64), offsets

@@ -1,7 +1,5 @@
 """The bootstrap kernels against resamples written out item by item."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Fourier transforms of the core, against NumPy's in double precision, in any batch and with any vectors."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

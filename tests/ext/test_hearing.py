@@ -1,7 +1,5 @@
 """What input health takes of each tick, against NumPy and SciPy in double precision, in any cutting into blocks."""
 
-from __future__ import annotations
-
 import re
 from itertools import groupby
 

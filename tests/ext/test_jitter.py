@@ -1,9 +1,7 @@
 """The jitter buffer against the truth of a synthetic sender, and against its rules in plain Python."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +23,7 @@ from fakes.rtp_sender import (
     held,
     lossy,
     lossy_in_bursts,
+    made_by,
     uniform_jitter,
 )
 from hypothesis import given, settings
@@ -573,10 +572,7 @@ def test_the_length_of_a_packet_is_what_libopus_makes_of_it(frame_ms: int) -> No
     assert opus_samples(packet) == len(OpusDecoder().decode(packet)) == frame_ms * MS
 
 
-@given(
-    st.lists(st.tuples(st.integers(1, 30_000), st.integers(0, 2000)), min_size=1, max_size=80),
-    st.integers(-16, 16),
-)
+@given(st.lists(st.tuples(st.integers(1, 30_000), st.integers(0, 2000)), min_size=1, max_size=80), st.integers(-16, 16))
 def test_minimum_transit_is_below_all_packets_of_the_last_10_s(steps: list[tuple[int, int]], drift: int) -> None:
     minimum, naive = MinimumTransit(), NaiveMinimum()
     arrivals = np.cumsum([step for step, _ in steps]).tolist()
@@ -637,36 +633,28 @@ class Session:
     missed: frozenset[int]
 
 
-def garbled(chance: float, seed: int) -> Path:
+@made_by
+def garbled(packets: Iterable[Packet], chance: float, seed: int) -> Iterator[Packet]:
     """Some payloads are empty, none of Opus, or refused by the decoder."""
     generator = np.random.default_rng(seed)
-
-    def path(packets: Any) -> Any:
-        for packet in packets:
-            if generator.random() < chance:
-                payload = [b"", b"\xff\x3f", b"\x03", packet.payload[:1] + b"\xff", packet.payload[:2]][
-                    generator.integers(5)
-                ]
-                yield replace(packet, payload=payload)
-            else:
-                yield packet
-
-    return path
+    for packet in packets:
+        if generator.random() < chance:
+            payloads = [b"", b"\xff\x3f", b"\x03", packet.payload[:1] + b"\xff", packet.payload[:2]]
+            yield replace(packet, payload=payloads[generator.integers(5)])
+        else:
+            yield packet
 
 
-def strayed(chance: float, seed: int) -> Path:
+@made_by
+def strayed(packets: Iterable[Packet], chance: float, seed: int) -> Iterator[Packet]:
     """Some packets have a timestamp that is off, or one of another source beside them."""
     generator = np.random.default_rng(seed)
-
-    def path(packets: Any) -> Any:
-        for packet in packets:
-            off = int(generator.choice([-SAMPLE_RATE_HZ, -960, 2000, 9600, SAMPLE_RATE_HZ, 2**31]))
-            strays = generator.random() < chance
-            yield replace(packet, timestamp=(packet.timestamp + off) % 2**32) if strays else packet
-            if generator.random() < chance:
-                yield replace(packet, ssrc=70 + int(generator.integers(2)), timestamp=packet.timestamp ^ 2**20)
-
-    return path
+    for packet in packets:
+        off = int(generator.choice([-SAMPLE_RATE_HZ, -960, 2000, 9600, SAMPLE_RATE_HZ, 2**31]))
+        strays = generator.random() < chance
+        yield replace(packet, timestamp=(packet.timestamp + off) % 2**32) if strays else packet
+        if generator.random() < chance:
+            yield replace(packet, ssrc=70 + int(generator.integers(2)), timestamp=packet.timestamp ^ 2**20)
 
 
 @st.composite

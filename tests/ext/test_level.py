@@ -1,7 +1,5 @@
 """The level meter against SciPy, the decisions against a naive detector, and the edges of what is certain."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -14,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from helpers.patience import PATIENCE_S
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,7 +36,9 @@ def histogram_of(samples: list[int]) -> LatenessHistogram:
 
 def run_python(script: str) -> dict[str, Any]:
     """The JSON that `script` prints in an interpreter of its own."""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(done.stdout)
     return report
@@ -283,7 +284,7 @@ except KeyboardInterrupt:
             time.sleep(0.2)  # most likely it sleeps by now; right also if it does not
             process.send_signal(signal.SIGINT)
             try:
-                words = process.communicate(timeout=30)[0].split()
+                words = process.communicate(timeout=PATIENCE_S)[0].split()
             finally:
                 process.kill()
         assert words[:2] == ["interrupted", "1"]

@@ -1,7 +1,5 @@
 """The compiled framing against naive Python: a queue that keeps a list and a log, and rounding by exact fractions."""
 
-from __future__ import annotations
-
 import threading
 from fractions import Fraction
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The core on emulated processors, and in many threads: each of its kernels gives the bits that it gives here alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -94,16 +92,19 @@ def test_numpy_alone_is_enough(audio: Path, here: dict[str, str]) -> None:
     assert there([sys.executable, "-c", NUMPY_ALONE], audio) == here
 
 
+@pytest.mark.emulated
 @pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="needs an emulator: apt-get install qemu-user")
 def test_a_processor_without_wide_vectors_gives_the_same_bits(audio: Path, here: dict[str, str]) -> None:
     assert there(["qemu-x86_64", "-cpu", OLD, sys.executable], audio) == here
 
 
+@pytest.mark.emulated
 @needs_aarch64
 def test_aarch64_gives_the_same_bits(audio: Path, here: dict[str, str]) -> None:
     assert there(python_there(AARCH64), audio, AARCH64 / "core", AARCH64 / "site") == here
 
 
+@pytest.mark.emulated
 @needs_aarch64
 def test_aarch64_would_give_others_if_products_and_sums_were_fused(
     audio: Path, here: dict[str, str], tmp_path: Path

@@ -1,7 +1,5 @@
 """The resampler: two naive oracles, its filters' response, tones and clicks, and any cutting into blocks."""
 
-from __future__ import annotations
-
 import re
 import runpy
 from itertools import pairwise

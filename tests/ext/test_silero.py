@@ -1,7 +1,5 @@
 """Silero's model in the core beside the same weights by onnxruntime, and on the vectors of other processors."""
 
-from __future__ import annotations
-
 import ctypes
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The speech detector against a slow version of its rules, and by what its decisions may depend on."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pytest

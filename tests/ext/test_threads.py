@@ -1,7 +1,5 @@
 """Objects of the core that several threads share, with the GIL or without: each call takes and gives what is whole."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 import sysconfig

@@ -1,7 +1,5 @@
 """The turn detector: dialogues drawn by hand, a naive oracle, and properties that hold for any activity."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -22,18 +20,12 @@ DIALOGUES = {
         "A 0-3 3.8-6 | B 3.2-3.6",
         "pause A 3-3.8 other_spoke; intrusion B 3.2-3.6 silence kept",
     ),
-    "a short answer": (
-        "A 0-3 5-6 | B 3.4-3.8",
-        "gap B 3-3.4 fto=0.4; turn A 0-3; gap A 3.8-5 fto=1.2; turn B 3.4-3.8",
-    ),
+    "a short answer": ("A 0-3 5-6 | B 3.4-3.8", "gap B 3-3.4 fto=0.4; turn A 0-3; gap A 3.8-5 fto=1.2; turn B 3.4-3.8"),
     "the holder ends soon after a short overlap": (
         "A 2-2.5 | B 0-2.9",
         "overlap_between A 2-2.9 fto=-0.9 stretches=2-2.5; intrusion A 2-2.5 overlap taken stop=0.9; turn B 0-2.9",
     ),
-    "a backchannel": (
-        "A 2-2.5 | B 0-5",
-        "overlap_within A 2-2.5; intrusion A 2-2.5 overlap kept",
-    ),
+    "a backchannel": ("A 2-2.5 | B 0-5", "overlap_within A 2-2.5; intrusion A 2-2.5 overlap kept"),
     "an interruption that fails though the holder halts": (
         "A 0-3 3.5-7 | B 2.5-5",
         "pause A 3-3.5 other_spoke; overlap_within B 2.5-3; overlap_within B 3.5-5; "
@@ -59,10 +51,7 @@ DIALOGUES = {
         "overlap_within B 2-2.4; intrusion B 2-2.4 overlap kept; "
         "overlap_within B 2.9-3.3; intrusion B 2.9-3.3 overlap kept",
     ),
-    "a short answer that goes on": (
-        "A 0-2 | B 2.3-2.7 3.2-5",
-        "gap B 2-2.3 fto=0.3; turn A 0-2; pause B 2.7-3.2",
-    ),
+    "a short answer that goes on": ("A 0-2 | B 2.3-2.7 3.2-5", "gap B 2-2.3 fto=0.3; turn A 0-2; pause B 2.7-3.2"),
     "no answer, then the holder goes on": ("A 0-2 13-15 |", "no_response B 2-12; pause A 2-13"),
     "an answer after the window": ("A 0-2 | B 13-15", "no_response B 2-12; gap B 2-13 fto=11; turn A 0-2"),
     "an interruption that is yielded to": (
@@ -82,10 +71,7 @@ DIALOGUES = {
         "A 0-3 4-4.3 | B 3.2-6",
         "gap B 3-3.2 fto=0.2; turn A 0-3; overlap_within A 4-4.3; intrusion A 4-4.3 overlap kept",
     ),
-    "both end in the same tick": (
-        "A 0-4 | B 2.5-4",
-        "overlap_within B 2.5-4; intrusion B 2.5-4 overlap kept stop=1.5",
-    ),
+    "both end in the same tick": ("A 0-4 | B 2.5-4", "overlap_within B 2.5-4; intrusion B 2.5-4 overlap kept stop=1.5"),
     "an interruption that fails": ("A 0-6 | B 2-4", "overlap_within B 2-4; intrusion B 2-4 overlap kept"),
     "a halt too short to be yielding": (
         "A 0-3 3.3-6 | B 2.5-5",

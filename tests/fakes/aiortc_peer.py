@@ -1,7 +1,5 @@
 """A caller that is plain aiortc, as anybody would write it: joins by WHIP, talks 20 ms frames, keeps what it hears."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

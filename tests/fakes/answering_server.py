@@ -4,8 +4,6 @@ with PcmServer(answering("One mug, four dollars.")) as server:
     run(..., "--system", server.address, "--system", telling_command("One mug, four dollars."))
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Conversations of two fake parties, held for real: in lockstep, so as fast as they go, or in real time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Event

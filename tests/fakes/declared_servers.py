@@ -3,8 +3,6 @@
 Nothing of these vendors has been held against them.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

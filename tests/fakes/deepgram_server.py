@@ -9,8 +9,6 @@ pages on the message flow and on errors. Audio is linear16 in binary messages bo
 Run alone, it prints where it is served and its key: `PYTHONPATH=tests python -m fakes.deepgram_server`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Disks that cannot keep up, without a change to what writes to them."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import resource

@@ -1,7 +1,5 @@
 """An ear for the turns of a caller."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

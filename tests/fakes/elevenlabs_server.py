@@ -10,8 +10,6 @@ signed URL, once.
 Run alone, it prints where it is served and its key: `PYTHONPATH=tests python -m fakes.elevenlabs_server`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 from collections.abc import Mapping, Sequence

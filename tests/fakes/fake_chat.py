@@ -7,8 +7,6 @@
 Each chunk is checked by the type of the vendor's own client.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import time

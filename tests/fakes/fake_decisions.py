@@ -3,8 +3,6 @@
 It checks what the types of the vendor's own client say, and each answer by them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any

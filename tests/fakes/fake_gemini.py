@@ -3,8 +3,6 @@
 It checks what the vendor checks: the key, the model, fields that it does not know, and the audio.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 It checks what the vendor checks: the key, the model, parameters that it does not know, strict schemas, and the audio.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ what the test wants to be said.
 It checks what the vendor checks: the key, parameters that it does not know, their ranges, the voice.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@ It checks what the vendor checks: the key, parameters that it does not know, the
 Messages are those that users of the vendor have reported.
 """
 
-from __future__ import annotations
-
 import io
 import wave
 from collections.abc import Sequence

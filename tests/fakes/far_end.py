@@ -3,13 +3,11 @@
 A fake derives from `FarEnd`, and from `Party` or `Conversant`, of which it has one for each connection.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -202,12 +200,10 @@ class FarEnd(Loopback, Generic[Served, Behaves]):
         super().__init__(tls)
         self.quirks = quirks or self.usual
         self.parties: list[Served] = []
+        self.sessions = self.parties
 
     def introduction(self) -> str:
         return f"{super().introduction()} {self.KEY}".strip()
-
-    def faults_of_its_own(self) -> Iterable[BaseException]:
-        return (error for party in self.parties for error in party.errors)
 
     async def serve(
         self, request: web.Request, made: Callable[[web.WebSocketResponse], Served]

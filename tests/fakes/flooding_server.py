@@ -5,8 +5,6 @@
 It prints its port once it listens.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 

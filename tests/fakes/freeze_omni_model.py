@@ -4,8 +4,6 @@ From `bin/server.py` and `web/parms.py` of VITA-MLLM/Freeze-Omni; the model itse
 knows nothing of the wire, so that it stands behind a fake of Socket.IO and behind the real Flask-SocketIO alike.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections import deque

@@ -8,8 +8,6 @@
 Run alone, it prints where it is served: `PYTHONPATH=tests python -m fakes.freeze_omni_server`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping, Sequence

@@ -9,8 +9,6 @@ users report; where nobody reports one, it is "Request contains an invalid argum
 Run alone, it prints where it is served and its key: `PYTHONPATH=tests python -m fakes.gemini_live_server`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
@@ -79,11 +77,7 @@ class Caller(Voice):
                 await self.close(*INVALID)
 
     async def _take(self, message: Mapping[str, Any]) -> None:
-        takers = {
-            "setup": self._set_up,
-            "realtimeInput": self._take_realtime,
-            "toolResponse": self._take_results,
-        }
+        takers = {"setup": self._set_up, "realtimeInput": self._take_realtime, "toolResponse": self._take_results}
         _check(message, takers.keys(), "")
         if len(message) != 1 or ("setup" in message) == bool(self.setup):
             raise _Refused(*INVALID)

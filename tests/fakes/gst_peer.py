@@ -5,8 +5,6 @@
 The last line is JSON: {"states": [...], "loudest_db": ...}. Exits with 3, and says what is missing, if anything is.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import urllib.request

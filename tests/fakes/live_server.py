@@ -10,8 +10,6 @@ length of its frames (100 ms, as was seen once).
 Run alone, it prints its base URL and key: `PYTHONPATH=tests python -m fakes.live_server`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -32,20 +30,17 @@ PATH = "/v1/live/sessions"
 class LiveServer(VendorServer):
     """Serves on 127.0.0.1, in a thread of its own, while it is entered. sessions: all that were begun."""
 
+    sessions: list[LiveSession]
     variable = "OPENAI_API_KEY"
     model = MODELS[0]
 
     def __init__(self, plan: LivePlan | None = None, faults: Faults | None = None) -> None:
         super().__init__("authorization", faults)
         self.plan = plan or LivePlan()
-        self.sessions: list[LiveSession] = []
 
     @property
     def base_url(self) -> str:
         return f"{self.url('http')}/v1"
-
-    def held(self) -> Sequence[LiveSession]:
-        return self.sessions
 
     def routes(self) -> Sequence[web.RouteDef]:
         attach = web.get(f"{PATH}/{{session_id}}/attach", self._attach)

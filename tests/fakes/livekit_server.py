@@ -9,12 +9,10 @@ The order of messages is that of LiveKit's protocol 16: `join` with who is there
 its `answer`; for each of its tracks `add_track`, `track_published`, its `offer` and our `answer`; `leave`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -33,6 +31,7 @@ from aiortc.sdp import candidate_from_sdp
 from fakes.loopback import Loopback, serve_alone
 from fakes.realtime.plan import Wave, tones
 from fakes.realtime.webrtc import Playout
+from helpers.patience import PATIENCE_S
 from livekit import api
 from livekit.api.access_token import Claims
 from livekit.protocol import models, rtc
@@ -67,6 +66,7 @@ class LiveKitServer(Loopback):
     def __init__(self, plan: Plan | None = None, secret: str = SECRET) -> None:
         super().__init__()
         self.plan, self.visits, self._secret = plan or Plan(), list[Visit](), secret
+        self.sessions = self.visits
         self._closings: list[asyncio.Future[None]] = []
 
     @property
@@ -83,12 +83,9 @@ class LiveKitServer(Loopback):
         await super().stop()
         await asyncio.gather(*self._closings)
 
-    def faults_of_its_own(self) -> Iterable[BaseException]:
-        return (error for visit in self.visits for error in visit.errors)
-
     def do(self, cue: Coroutine[Any, Any, None]) -> None:
         """Have a visit do something, and wait until it is done."""
-        asyncio.run_coroutine_threadsafe(cue, self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(cue, self._loop).result(PATIENCE_S)
 
     def _claims(self, request: web.Request) -> Claims | str:
         """Who asks to be let in, or why nobody is."""

@@ -1,25 +1,26 @@
 """A web server on 127.0.0.1, in a thread of its own, while it is entered."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
+import socket
 import ssl
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
+from helpers.patience import PATIENCE_S
 
 
 class Loopback(ABC):
-    """What serves `routes`. Errors of its own are raised when it is left."""
+    """What serves `routes`. sessions: each with the errors of the fake itself, which are raised when it is left."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self._tls = tls
+        self.sessions: list[Any] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=type(self).__name__)
 
@@ -35,10 +36,6 @@ class Loopback(ABC):
         """Serve no longer."""
         await self._runner.cleanup()
 
-    @abstractmethod
-    def faults_of_its_own(self) -> Iterable[BaseException]:
-        """What went wrong in the fake itself."""
-
     def url(self, scheme: Literal["http", "ws"]) -> str:
         """Where it is served, without a path."""
         return f"{scheme}{'s' if self._tls else ''}://127.0.0.1:{self._runner.addresses[0][1]}"
@@ -49,16 +46,16 @@ class Loopback(ABC):
 
     def __enter__(self) -> Self:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(PATIENCE_S)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        asyncio.run_coroutine_threadsafe(self.stop(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self.stop(), self._loop).result(PATIENCE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
         if kind is None:
-            for fault in self.faults_of_its_own():
+            for fault in (error for session in self.sessions for error in session.errors):
                 raise fault
 
     async def _start(self) -> None:
@@ -67,6 +64,13 @@ class Loopback(ABC):
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls).start()
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 where nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def serve_alone(server: Loopback) -> None:

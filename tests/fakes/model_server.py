@@ -9,8 +9,6 @@ A text stands for `Says(text)`; other answers are `Refuses`, `Fails`, `Broken` a
 with 500. A function may be called by several threads at once.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from abc import abstractmethod

@@ -3,8 +3,6 @@
 Run alone: `PYTHONPATH=tests python -m fakes.moshi_server --port 8998 --model answer --flavour rust`.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -4,8 +4,6 @@ It has as much of NeMo's and torch's interface as fdbcore uses. Its language is 
 times lie on the grid of 80 ms that TDT models have.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

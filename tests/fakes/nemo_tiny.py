@@ -8,8 +8,6 @@ step, so what each frame should say is learned instead. A model that learns for 
 and looks at every frame; with SIZE "parakeet" it is as large as Parakeet-TDT 0.6B: `python -m benchmarks asr` times it.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """Tells the test the port of a server that prints no port of its own. Needs nothing but Python."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

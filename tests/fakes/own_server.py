@@ -7,8 +7,6 @@
 The errors are those that users of these servers quote in their reports.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A package index on 127.0.0.1, as pip asks one (PEP 503), with wheels of a test. It notes what is asked for."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Mapping

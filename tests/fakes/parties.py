@@ -1,7 +1,5 @@
 """Parties and detectors simple enough to predict by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A system that keeps the plain WebSocket contract, over real sockets, and breaks it on request."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import ssl
@@ -11,6 +9,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 from aiohttp import WSMsgType, web
+from helpers.patience import PATIENCE_S
 
 from fdbcore.runtime.network import await_result
 from fdbcore.types import FRAME_SAMPLES
@@ -83,11 +82,11 @@ class PcmServer:
         return f"pcm_ws{'s' if self._tls else ''}://127.0.0.1:{self._port}/talk"
 
     def __enter__(self) -> Self:
-        await_result(self._start(), 10)
+        await_result(self._start(), PATIENCE_S)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        await_result(self._runner.cleanup(), 10)
+        await_result(self._runner.cleanup(), PATIENCE_S)
 
     async def _start(self) -> None:
         app = web.Application()

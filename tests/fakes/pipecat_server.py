@@ -8,8 +8,6 @@ Like Pipecat 1.14: it takes a client that pinged once, and then not for 3 s, for
 `bot-ready`, and then tells `tells`. Nothing is told to a client that never says that it is ready.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Sequence

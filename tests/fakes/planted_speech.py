@@ -1,7 +1,5 @@
 """Finds planted speech again in what was heard of it, to the sample, and how much of it was heard."""
 
-from __future__ import annotations
-
 import numpy as np
 from fakes.realtime.plan import Wave, place_of
 from scipy.signal import resample_poly

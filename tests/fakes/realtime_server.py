@@ -11,8 +11,6 @@ way: the pace of deltas, and texts of errors.
 Run alone, it prints its base URL and key: `PYTHONPATH=tests python -m fakes.realtime_server [DIALECT]`.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -50,13 +48,14 @@ class RealtimeServer(VendorServer):
     sessions: all that were begun. key, variable: what lets in, and the environment variable that holds it.
     """
 
+    sessions: list[Session]
+
     def __init__(self, plan: Plan | None = None, dialect: str = "openai", faults: Faults | None = None) -> None:
         self.dialect = DIALECTS[dialect]
         super().__init__(self.dialect.header, faults)
         self.plan = plan or Plan()
         self.variable = self.dialect.variable
         self.model = self.dialect.models[-1] if self.dialect.models else "local"
-        self.sessions: list[Session] = []
         self.queries: list[dict[str, str]] = []
         self._desk = CallDesk(self, self.dialect, self._begin)
         self._busy = 0
@@ -65,9 +64,6 @@ class RealtimeServer(VendorServer):
     def base_url(self) -> str:
         """What a client of the vendor calls so: without the last part of the path."""
         return f"{self.url('http')}{self.dialect.path.removesuffix('/realtime')}"
-
-    def held(self) -> Sequence[Session]:
-        return self.sessions
 
     def routes(self) -> Sequence[web.RouteDef]:
         path = self.dialect.path

@@ -1,7 +1,5 @@
 """Recordings made without the loop: from drawn dialogues, and from the shipped sample with its true activity."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -35,14 +33,7 @@ META: Final[Mapping[str, Any]] = {
     "parties": {"A": {"kind": "replay"}, "B": {"kind": "replay"}},
     "settings": {
         "turns": asdict(TurnSettings()),
-        "vad": {
-            side: {
-                "name": "silero",
-                "version": f"{VERSION}-{RULES_VERSION}",
-                "delay_ms": 320,
-            }
-            for side in "AB"
-        },
+        "vad": {side: {"name": "silero", "version": f"{VERSION}-{RULES_VERSION}", "delay_ms": 320} for side in "AB"},
     },
     "versions": {"fdbcore": "0.1.0", "python": "3.11"},
     "timing": {"realtime": False, "clock": {"name": "virtual", "hardware": None}},

@@ -4,8 +4,6 @@ with PcmServer(rehearsed_over("stale")) as server:
     run(..., "--system", server.address)
 """
 
-from __future__ import annotations
-
 import numpy as np
 from aiohttp import WSMsgType
 from fakes.pcm_server import Call, Script

@@ -4,11 +4,10 @@ The codec is a fake: a packet is a true TOC byte, a level, and the index of its 
 decoded, it is constant at that level but for the sender's clicks. The value of a click tells which one it is.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Concatenate, ParamSpec
 
 import numpy as np
 
@@ -108,68 +107,61 @@ def fake_decode(packet: bytes) -> Pcm:
 
 
 Path = Callable[[Iterable[Packet]], Iterator[Packet]]
+P = ParamSpec("P")
 
 
-def delayed(base_ms: float, jitter_ms: Callable[[Packet], float] = lambda packet: 0.0) -> Path:
+def made_by(over: Callable[Concatenate[Iterable[Packet], P], Iterator[Packet]]) -> Callable[P, Path]:
+    """What makes a path of all that `over` takes beside the packets."""
+    return lambda *args, **kwargs: lambda packets: over(packets, *args, **kwargs)
+
+
+@made_by
+def delayed(
+    packets: Iterable[Packet], base_ms: float, jitter_ms: Callable[[Packet], float] = lambda packet: 0.0
+) -> Iterator[Packet]:
     """The path takes `base_ms` at its quickest; jitter only adds to it."""
-
-    def path(packets: Iterable[Packet]) -> Iterator[Packet]:
-        for packet in packets:
-            yield replace(packet, arrival_ns=packet.arrival_ns + (base_ms + jitter_ms(packet)) * 1e6)
-
-    return path
+    for packet in packets:
+        yield replace(packet, arrival_ns=packet.arrival_ns + (base_ms + jitter_ms(packet)) * 1e6)
 
 
-def lossy(chance: float, seed: int) -> Path:
+@made_by
+def lossy(packets: Iterable[Packet], chance: float, seed: int) -> Iterator[Packet]:
     """Each packet is lost with this chance."""
-
-    def path(packets: Iterable[Packet]) -> Iterator[Packet]:
-        draw = random.Random(seed)
-        return (packet for packet in packets if draw.random() >= chance)
-
-    return path
+    draw = random.Random(seed)
+    yield from (packet for packet in packets if draw.random() >= chance)
 
 
-def lossy_in_bursts(chance: float, burst_packets: float, seed: int) -> Path:
+@made_by
+def lossy_in_bursts(packets: Iterable[Packet], chance: float, burst_packets: float, seed: int) -> Iterator[Packet]:
     """Gilbert-Elliott: in the bad state all is lost; bursts have this mean length, and `chance` of all is lost."""
-
-    def path(packets: Iterable[Packet]) -> Iterator[Packet]:
-        draw = random.Random(seed)
-        bad = False
-        to_good = 1 / burst_packets
-        to_bad = to_good * chance / (1 - chance)
-        for packet in packets:
-            bad = draw.random() >= to_good if bad else draw.random() < to_bad
-            if not bad:
-                yield packet
-
-    return path
-
-
-def doubled(chance: float, later_ms: float, seed: int) -> Path:
-    """Some packets come a second time."""
-
-    def path(packets: Iterable[Packet]) -> Iterator[Packet]:
-        draw = random.Random(seed)
-        for packet in packets:
+    draw = random.Random(seed)
+    bad = False
+    to_good = 1 / burst_packets
+    to_bad = to_good * chance / (1 - chance)
+    for packet in packets:
+        bad = draw.random() >= to_good if bad else draw.random() < to_bad
+        if not bad:
             yield packet
-            if draw.random() < chance:
-                yield replace(packet, arrival_ns=packet.arrival_ns + later_ms * 1e6)
-
-    return path
 
 
-def held(from_content: int, seconds: float) -> Path:
+@made_by
+def doubled(packets: Iterable[Packet], chance: float, later_ms: float, seed: int) -> Iterator[Packet]:
+    """Some packets come a second time."""
+    draw = random.Random(seed)
+    for packet in packets:
+        yield packet
+        if draw.random() < chance:
+            yield replace(packet, arrival_ns=packet.arrival_ns + later_ms * 1e6)
+
+
+@made_by
+def held(packets: Iterable[Packet], from_content: int, seconds: float) -> Iterator[Packet]:
     """The path freezes when this sample is sent, and delivers all that it held at once."""
-
-    def path(packets: Iterable[Packet]) -> Iterator[Packet]:
-        end_ns: float | None = None
-        for packet in packets:
-            if end_ns is None and packet.content >= from_content:
-                end_ns = packet.arrival_ns + seconds * 1e9
-            yield packet if end_ns is None else replace(packet, arrival_ns=max(packet.arrival_ns, end_ns))
-
-    return path
+    end_ns: float | None = None
+    for packet in packets:
+        if end_ns is None and packet.content >= from_content:
+            end_ns = packet.arrival_ns + seconds * 1e9
+        yield packet if end_ns is None else replace(packet, arrival_ns=max(packet.arrival_ns, end_ns))
 
 
 def uniform_jitter(most_ms: float, seed: int) -> Callable[[Packet], float]:

@@ -5,8 +5,6 @@
 What was said in the overlap is addressed by who says one of its words, and only an interruption needs a reply.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

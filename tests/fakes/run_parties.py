@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import numpy as np
+from fakes.plugin import plugin
 
 from fdbcore.errors import MissingExtraError, PartyError, RecordingError, SettingsError
 from fdbcore.measures.reading import Reading
@@ -131,8 +132,4 @@ class Fake(Endpoint):
 
 def install(path: Path) -> Path:
     """Make a folder that, on the path of imports, makes `fake` a registered name; return it."""
-    distribution = path / "fdbcore_fake-1.0.dist-info"
-    distribution.mkdir(parents=True)
-    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: fdbcore-fake\nVersion: 1.0\n")
-    (distribution / "entry_points.txt").write_text("[fdbcore.endpoints]\nfake = fakes.run_parties:fake\n")
-    return path
+    return plugin(path, "fake", "[fdbcore.endpoints]\nfake = fakes.run_parties:fake\n")

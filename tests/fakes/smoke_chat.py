@@ -9,8 +9,6 @@ after the other with values of earlier results, and then says the reply.
 Run alone, it prints a key and the system that uses it: `PYTHONPATH=tests python -m fakes.smoke_chat FOLDER`.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import signal

@@ -19,6 +19,7 @@ from urllib.parse import parse_qs
 import numpy as np
 import numpy.typing as npt
 from fakes.fake_transcriptions import Word
+from fakes.plugin import plugin
 
 from fdbcore.audio.speech import without_edges, without_long_pauses
 from fdbcore.endpoints.examiner.voice import frames_of, spoken
@@ -284,8 +285,4 @@ class Staff(Endpoint):
 
 def install(path: Path) -> Path:
     """Make a folder that, on the path of imports, makes `staff` a registered name; return it."""
-    distribution = path / "fdbcore_staff-1.0.dist-info"
-    distribution.mkdir(parents=True)
-    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: fdbcore-staff\nVersion: 1.0\n")
-    (distribution / "entry_points.txt").write_text("[fdbcore.endpoints]\nstaff = fakes.staff:staff\n")
-    return path
+    return plugin(path, "staff", "[fdbcore.endpoints]\nstaff = fakes.staff:staff\n")

@@ -1,13 +1,12 @@
 """A benchmark as another package would bring it: clips on side A, and how often, and how politely, systems answered."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from fakes.plugin import plugin
 
 from fdbcore import registry
 from fdbcore.analysis.corpus import Run
@@ -153,12 +152,9 @@ OTHER: Final = Other()
 
 def install(path: Path) -> Path:
     """Make a folder that, on the path of imports, brings the benchmarks; return it."""
-    distribution = path / "fdbcore_answers-1.0.dist-info"
-    distribution.mkdir(parents=True)
-    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: fdbcore-answers\nVersion: 1.0\n")
-    (distribution / "entry_points.txt").write_text(
+    entries = (
         "[fdbcore.suites]\nanswers = fakes.stranger_suite:SUITE\nother = fakes.stranger_suite:OTHER\n"
         "broken = fakes.no_such_module:SUITE\n"
         "[fdbcore.judges]\nstrict = fakes.stranger_suite:strict\n"
     )
-    return path
+    return plugin(path, "answers", entries)

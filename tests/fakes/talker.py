@@ -7,8 +7,6 @@ HOW: "stream" (sizes left open, as a writer to a pipe leaves them), "zeros" (hal
 with three lines on standard error). It also fails for a text that holds "失敗".
 """
 
-from __future__ import annotations
-
 import io
 import sys
 import time

@@ -1,7 +1,5 @@
 """A plain HTTP server on 127.0.0.1, with a thread for each request, while it is entered."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A system that calls the tools that it is offered, over the plain WebSocket contract."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 

@@ -9,8 +9,6 @@ pace. What is wrong is raised when the bot is left.
 Run alone, it prints where it is served: `PYTHONPATH=tests python -m fakes.twilio_bot`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

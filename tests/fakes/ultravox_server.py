@@ -9,8 +9,6 @@ it. The types of `user_started_speaking` and `user_stopped_speaking` are documen
 Run alone, it prints where it is served and its key: `PYTHONPATH=tests python -m fakes.ultravox_server`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

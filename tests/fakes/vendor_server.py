@@ -1,13 +1,11 @@
 """What the servers of a vendor share: who is let in, what was asked, and how HTTP requests are refused."""
 
-from __future__ import annotations
-
 import hmac
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -37,10 +35,6 @@ class Asked:
     headers: Mapping[str, str]
 
 
-class WithErrors(Protocol):
-    errors: list[BaseException]
-
-
 class VendorServer(Loopback):
     """key: lets in; "" for anybody. header: carries it, if there is one. asked: all requests."""
 
@@ -59,23 +53,8 @@ class VendorServer(Loopback):
     def introduction(self) -> str:
         return f"{self.base_url} {self.key}"
 
-    @abstractmethod
-    def held(self) -> Sequence[WithErrors]:
-        """The sessions that were begun."""
-
-    def faults_of_its_own(self) -> Iterable[BaseException]:
-        return (error for session in self.held() for error in session.errors)
-
     def middlewares(self) -> Sequence[Middleware]:
         return (self._note,)
-
-    def wait_for(self, when: Callable[[], object], timeout_s: float = 10.0) -> None:
-        """Wait until it is so, which another thread brings about."""
-        end_s = time.monotonic() + timeout_s
-        while not when():
-            if time.monotonic() > end_s:
-                raise TimeoutError
-            time.sleep(0.005)
 
     @web.middleware
     async def _note(self, request: web.Request, handler: Handler) -> web.StreamResponse:

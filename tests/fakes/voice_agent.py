@@ -1,7 +1,5 @@
 """What the fakes of voice agents behind JSON over a WebSocket share: turns, tools, and audio that is sent ahead."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from abc import abstractmethod

@@ -1,7 +1,5 @@
 """A world with a state, as a benchmark would bring it, and a party that calls tools at given ticks."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +8,7 @@ from random import Random
 from typing import Any, Final
 
 from fakes.parties import Caller
+from fakes.plugin import plugin
 from fakes.stranger_suite import Answers
 
 from fdbcore.protocols import World
@@ -89,13 +88,8 @@ SUITE: Final = Shopping()
 
 def install(path: Path) -> Path:
     """Make a folder that, on the path of imports, brings the benchmark and its world; return it."""
-    distribution = path / "fdbcore_shop-1.0.dist-info"
-    distribution.mkdir(parents=True)
-    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: fdbcore-shop\nVersion: 1.0\n")
-    (distribution / "entry_points.txt").write_text(
-        "[fdbcore.suites]\nshopping = fakes.worlds:SUITE\n[fdbcore.worlds]\nshop = fakes.worlds:shop\n"
-    )
-    return path
+    entries = "[fdbcore.suites]\nshopping = fakes.worlds:SUITE\n[fdbcore.worlds]\nshop = fakes.worlds:shop\n"
+    return plugin(path, "shop", entries)
 
 
 class Customer(Caller):

@@ -1,7 +1,5 @@
 """What a language model would write when it is asked for records and for labels: good, and in need of correction."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

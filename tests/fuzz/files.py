@@ -56,7 +56,7 @@ KINDS: Final = {
     "live run": (PARTS.format("live"), RUN.format("live")),
     "labels": ("labels/*", f"{REPLAY} --labels {{}}|agree {{}} {{}}|agree {{}} run|"
                "score --suite clips live --labels {} --out out"),
-    "logs": ("logs/*", f"{REPLAY} --marks {{}}|report run --marks {{}} --call c0"),
+    "logs": ("logs/*", f"{REPLAY} --agent-log {{}}|report run --agent-log {{}} --call c0"),
     "table": ("calls.csv", f"{REPLAY} --meta {{}}"),
     "words": ("words/*/*", "transcribe run --transcriber words:words"),
     "ratings": ("tags.csv people.csv verdicts.csv", "agree {} {}"),

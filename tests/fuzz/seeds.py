@@ -80,7 +80,7 @@ FILES: Final[Mapping[str, Any]] = {
     f"{V3}/result_ours.json": result(EXPECTED),
 }
 COMMANDS: Final = (
-    "replay calls --vad energy --jobs 1 --meta calls.csv --labels labels/labels.csv --marks c*.jsonl --out run",
+    "replay calls --vad energy --jobs 1 --meta calls.csv --labels labels/labels.csv --agent-log c*.jsonl --out run",
     "transcribe run --transcriber words:words",
     "score run --jobs 1",
     "run --system echo --clips calls --clock virtual --max-s 4 --vad energy --seed 1 --out live",

@@ -1,7 +1,5 @@
 """Sets of records and responses written in short: "Com .6 Q .25 Inf .15"."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scores documents of the dialogue-act suite, of any size, for the tests of its drawings."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from itertools import pairwise

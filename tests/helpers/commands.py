@@ -1,8 +1,9 @@
 """Commands as a user gives them, and the documents that they print."""
 
-from __future__ import annotations
-
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner, Result
@@ -16,6 +17,20 @@ def command(*arguments: object, code: int | None = None, columns: int | None = N
     result = CliRunner().invoke(main, [*map(str, arguments)], catch_exceptions=False, env=environment)
     assert code in (None, result.exit_code), result.output
     return result
+
+
+def started(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+    """The command in a session of its own, as a terminal starts it. options: of Popen."""
+    words, pipe = [sys.executable, "-m", "fdbcore.cli", *map(str, arguments)], subprocess.PIPE
+    return subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, start_new_session=True, **options)
+
+
+def is_running(pid: int | str) -> bool:
+    """Whether there is such a process, and it has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def done(*arguments: object) -> Result:

@@ -10,8 +10,6 @@
 `BurstConformance` for one whose system can take back what it has sent.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

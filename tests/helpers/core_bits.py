@@ -4,8 +4,6 @@ AUDIO.npy: int16 (2, n), n a multiple of 480. It needs NumPy alone, so that it a
 on an emulated processor, or on another Python.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

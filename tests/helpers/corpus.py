@@ -1,7 +1,5 @@
 """A corpus of calls whose answers are known, replayed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

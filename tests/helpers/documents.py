@@ -1,7 +1,5 @@
 """The document of a recording, scored on the way."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fdbcore.analysis.score import score

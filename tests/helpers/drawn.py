@@ -1,7 +1,5 @@
 """Dialogues drawn as text: "A 0-3 3.8-6 | B 3.2-3.6" says when each side speaks, in seconds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

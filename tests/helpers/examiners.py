@@ -1,7 +1,5 @@
 """Systems that an examiner talks to, and a conversation that is stepped tick by tick."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """Systems for `exec`: Python scripts with the plain contract of frames."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 

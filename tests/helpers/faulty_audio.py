@@ -1,7 +1,5 @@
 """Calls with faults put into them: noise of a room, echo, tones."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias

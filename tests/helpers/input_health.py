@@ -1,7 +1,5 @@
 """What input health says of audio in memory, decided by the energy detector unless the test brings its own activity."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from typing import TypeAlias

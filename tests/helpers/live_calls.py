@@ -1,7 +1,5 @@
 """Live calls between someone who speaks at given ticks and a party under test, and what their recordings hold."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +8,7 @@ from threading import Event
 from typing import Any, TypeVar
 
 import pytest
+from fakes.loopback import Loopback
 from fakes.parties import Caller
 from scipy.io import wavfile
 
@@ -46,6 +45,25 @@ def said(recording: Recording) -> Pcm:
     _, audio = wavfile.read(recording.path / "session.wav")
     found: Pcm = audio[:, 1]
     return found
+
+
+def called(
+    path: Path,
+    server: Loopback,
+    at: Callable[..., Endpoint],
+    *spans: tuple[int, int],
+    ticks: int,
+    world: World | None = None,
+    **asked: Any,
+) -> tuple[Recording, Any]:
+    """A call at a server, in which the caller speaks in these spans of ticks, and what the server had of it.
+
+    at: the party at the server, made with what is asked.
+    """
+    with server:
+        recording = held(path / "call", speaks(*spans, ticks=ticks), at(server, **asked), world)
+        (session,) = server.sessions
+    return recording, session
 
 
 @contextmanager

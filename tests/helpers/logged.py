@@ -1,7 +1,5 @@
 """Drawn conversations with the log of their agent, whose clock and stages are known."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs made of drawn conversations, without audio: their activity is stored as a detector would have left it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path

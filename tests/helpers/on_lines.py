@@ -1,7 +1,5 @@
 """Input health of calls whose sides lie exactly on measured lines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fdbcore.measures.health.measured_lines import MeasuredLine

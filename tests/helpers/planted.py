@@ -1,7 +1,5 @@
 """Runs of many calls with a known share of premature responses, made without audio: a detector's activity is drawn."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

@@ -3,8 +3,6 @@
 Each system behaves in one way on all samples. Words are drawn wherever it speaks: one each 0.3 s.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence

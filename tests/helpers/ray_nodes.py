@@ -3,8 +3,6 @@
 It has a process of its own, so that Ray is never loaded into that of the tests: `python -m helpers.ray_nodes`.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """How often a command, with all its processes, opens each file of a recording for reading."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

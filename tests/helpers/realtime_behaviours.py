@@ -1,7 +1,5 @@
 """What parties of OpenAI's interfaces are held to, at fakes that say what is planned and go wrong by their faults."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Conversations with a fake of OpenAI's realtime interface, by the vendor's own client, held against its types."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
@@ -12,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 from fakes.realtime.checks import check, client_events
 from fakes.realtime_server import RATE_HZ, Pace, RealtimeServer, Wave, tones
+from helpers.patience import PATIENCE_S
 from openai import AsyncOpenAI
 from openai.types.realtime import RealtimeServerEvent, RealtimeSessionCreateResponse
 from pydantic import BaseModel, create_model
@@ -59,7 +58,7 @@ class Connection:
 
     async def until(self, *kinds: str) -> dict[str, Any]:
         """The next event of one of these kinds that was not asked for yet."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 while self._read < len(self.events):
                     event = self.events[self._read]
@@ -71,7 +70,7 @@ class Connection:
                 await self._news.wait()
 
     async def ended(self) -> ConnectionClosed:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while self.end is None:
                 self._news.clear()
                 await self._news.wait()

@@ -4,8 +4,6 @@ The party answers after a silence, stops when it is interrupted, and gives a sho
 spoils one of that.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

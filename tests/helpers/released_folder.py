@@ -4,8 +4,6 @@
 rates, channels and widths; two layouts; and labels with the defects that an audit found, in 22 records.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 import wave

@@ -1,7 +1,5 @@
 """The form of the released file of Full-Duplex-Bench-v2, with texts of our own, and its import."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The published schemas of documents."""
 
-from __future__ import annotations
-
 import json
 from importlib.resources import files
 from typing import Any, Final

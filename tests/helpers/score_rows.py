@@ -1,7 +1,5 @@
 """Rows of a stored scores document."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

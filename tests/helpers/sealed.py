@@ -1,7 +1,5 @@
 """Changes the stored quantities of a call as a scoring by other rules would: without a change they are damaged."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

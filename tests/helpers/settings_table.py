@@ -1,7 +1,5 @@
 """Settings as they are listed in docs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fdbcore.runtime.address import Setting

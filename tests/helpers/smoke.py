@@ -1,7 +1,5 @@
 """Files with a few records of the smoke set of Full-Duplex-Bench v3, and runs of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plain sounds for the tests of levels and of voice activity, in whole ticks."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm

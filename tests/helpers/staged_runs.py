@@ -1,7 +1,5 @@
 """Small runs of staged dialogues, the scenario that they hold, and marks of a judge."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping

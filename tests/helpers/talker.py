@@ -1,7 +1,5 @@
 """A synthesiser of ours, and what it speaks."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 import wave

@@ -1,7 +1,5 @@
 """What a command writes to a terminal."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -1,7 +1,5 @@
 """Measures of made-up recordings of Full-Duplex-Bench v3, and the rows of its documents."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

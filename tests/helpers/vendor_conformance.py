@@ -6,8 +6,6 @@ class TestMine(VendorConformance):
     endings = [({100: "answer", 700: "abort"}, "the connection was lost")]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,16 +16,7 @@ from fakes.far_end import Conversant, FarEnd, Reply
 from fakes.planted_speech import find
 from fakes.worlds import Shop
 from helpers.conformance import SECRET, Behaviour, BurstConformance
-from helpers.live_calls import (
-    DONE,
-    assert_failed,
-    assert_opening_fails,
-    assert_replays,
-    held,
-    of_kind,
-    said,
-    speaks,
-)
+from helpers.live_calls import DONE, assert_failed, assert_opening_fails, assert_replays, held, of_kind, said, speaks
 
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.transcript import transcript

@@ -1,7 +1,5 @@
 """Calls of noise where somebody speaks, as files: what the energy detector hears is known to the tick."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

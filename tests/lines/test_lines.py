@@ -1,7 +1,5 @@
 """What each line does to a voice, measured on the samples that come out, by other means than those that make it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,24 +1,25 @@
-"""The catalogue of measures: every id that a session can give is registered in it, and no other is named anywhere."""
-
-from __future__ import annotations
+"""The catalogue of measures: every id that a session can give is registered, no other is named, all can be kept."""
 
 import ast
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import get_args
+from typing import Final, get_args
 
 import pytest
 from helpers.drawn import dialogue
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fdbcore.measures import answers, compat, labelled, overlaps, recoveries, timing
-from fdbcore.measures.catalogue import GROUPS, MEASURES, MOMENTS, columns, differences, headlines, shown_by
+from fdbcore.measures.catalogue import GROUPS, MEASURES, MOMENTS, columns, differences, id_of, shown_by, spots
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.harness_delay import HarnessLegs
-from fdbcore.measures.measure import MomentKind
-from fdbcore.measures.quantities import Quantity, Share, to_json
+from fdbcore.measures.measure import MomentKind, Where
+from fdbcore.measures.quantities import Quantity, Ratio, Share, Values, from_json, to_json
 from fdbcore.recording.labels import KeptLabels, Label, LabelKind
 from fdbcore.types import TurnSettings
 
@@ -30,6 +31,11 @@ ID = re.compile(
 """What looks like the id of a measure, wherever it stands."""
 HOLDERS = {"measures", "quantities"}
 """What is asked for measures by their ids."""
+SENTENCES: Final = {
+    "a_unanswered_wait_s", "a_stopped_at_once_per_long_b_onset", "a_stopped_within_2s_per_long_b_onset",
+    "a_stopped_within_2s_per_short_b_onset",
+}  # fmt: skip
+"""Measures that a screen tells in a clause, for they are details of another, or of which it tells the n alone."""
 NO_MEASURES = {"s_per_min", "compat_v1", "compat_v1_interruption"}
 """Parts of ids, which look like one."""
 
@@ -66,24 +72,32 @@ def test_what_a_session_gives_is_what_is_registered() -> None:
         assert ("share" if isinstance(quantity, Share) else quantity.unit) == MEASURES[name].unit, name
 
 
-def test_what_is_compared_has_a_short_name() -> None:
-    assert [name for name, measure in MEASURES.items() if measure.compared] == [*headlines()]
-
-
 def test_a_difference_is_one_of_two_shares() -> None:
     for name, shares in differences().items():
         assert MEASURES[name].quantity == "difference"
         assert [MEASURES[share].quantity for share in shares] == ["share", "share"]
 
 
-def test_short_names_and_places_are_each_of_one_measure() -> None:
-    for names in (
-        [*headlines().values()],
-        [column.short for column in columns().values()],
-        [column.place for column in columns().values()],
-    ):
+def test_names_and_places_are_each_of_one_measure() -> None:
+    for names in ([measure.label for measure in MEASURES.values()], [column.place for column in columns().values()]):
         assert len(set(names)) == len(names)
     assert [column.place for column in columns().values()] == sorted(column.place for column in columns().values())
+
+
+def test_gates_and_people_name_a_measure_by_its_id_or_its_label() -> None:
+    for name, measure in MEASURES.items():
+        for told in (name, measure.label, measure.label.upper(), measure.label.replace(" ", "_")):
+            assert id_of(told) == name
+    assert id_of("answer time") is None
+
+
+@pytest.mark.parametrize("where", ["call", "run", "note", "call tile", "run tile"])
+def test_each_place_shows_a_measure_by_its_label(where: Where) -> None:
+    for title, parts in spots(where).items():
+        told = " ".join([title, *(f"{spot.text} {spot.none} {spot.value}" for _, spot in parts)]).lower()
+        for name, _ in parts:
+            words = MEASURES[name].label.lower().replace("'s", "").split()
+            assert all(word in told for word in words) or name in SENTENCES, (title, name)
 
 
 def text(node: ast.AST) -> str | None:
@@ -149,3 +163,25 @@ def test_every_kind_of_moment_is_registered_once_and_shows_a_measure() -> None:
     assert sorted(kind.id for kind in MOMENTS) == sorted(get_args(MomentKind))
     assert all(shown_by(kind) for kind in MOMENTS)
     assert "premature_per_turn" in shown_by(next(kind for kind in MOMENTS if kind.id == "cut_off"))
+
+
+NUMBERS = st.floats(-1e8, 1e8)
+UNITS = st.sampled_from(["ms", "s", "share", "1/min", "s/min"])
+COUNTS = st.integers(0, 10_000)
+REASONS = st.dictionaries(st.text(max_size=9), COUNTS, max_size=3)
+QUANTITIES = st.one_of(
+    st.builds(Values, UNITS, st.lists(NUMBERS), REASONS),
+    st.builds(Share, COUNTS, COUNTS.map(lambda n: 10_000 + n), REASONS, st.none() | st.floats(0, 1)),
+    st.builds(Ratio, UNITS, NUMBERS, st.floats(0, 1e8), COUNTS),
+)
+
+
+@given(QUANTITIES)
+def test_a_quantity_is_read_back_as_it_was_written(quantity: Quantity) -> None:
+    assert from_json(json.loads(json.dumps(to_json(quantity)))) == quantity
+
+
+@pytest.mark.parametrize("values", [{}, {"kind": "share"}, {"kind": "nope", "n": 1}, {"kind": "ratio", "x": 1}])
+def test_anything_else_is_refused(values: dict[str, object]) -> None:
+    with pytest.raises((KeyError, ValueError)):
+        from_json(values)

@@ -1,7 +1,5 @@
 """Echo is in no figure, wherever one reads it: all places of a run say what those of the clean call say."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -89,16 +87,16 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Places]:
 def test_the_truth_is_that_of_the_clean_call(runs: dict[str, Places]) -> None:
     assert runs["echo"].document["health"]["findings"][0]["text"] == "echo B->A -20 dB at 180 ms"
     assert (
-        runs["clean"].lines(runs["clean"].screen)["B answers"]
-        == "6/7  median 0.60 s | cut off 1/7 | no answer within 10 s 0/7"
+        runs["clean"].lines(runs["clean"].screen)["response rate"]
+        == "6/7 | response latency 0.60 s (median) | premature responses 1/7 | no response within 10 s 0/7"
     )
 
 
 def test_the_screens_lead_with_the_figures_without_echo(runs: dict[str, Places]) -> None:
     echo, clean = runs["echo"], runs["clean"]
-    assert echo.lines(echo.screen)["B answers"] == clean.lines(clean.screen)["B answers"]
+    assert echo.lines(echo.screen)["response rate"] == clean.lines(clean.screen)["response rate"]
     of_runs = {name: corpus_screen(survey(Run(ran.run)), 100) for name, ran in runs.items()}
-    for label in ("B answers", "answer time", "cut off"):
+    for label in ("response rate", "response latency", "premature responses"):
         assert echo.lines(of_runs["echo"])[label] == clean.lines(of_runs["clean"])[label]
     assert "\n  with echo" in echo.screen
     assert "\n  with echo" in of_runs["echo"]
@@ -112,7 +110,7 @@ def test_the_pages_lead_with_the_figures_without_echo(runs: dict[str, Places]) -
         assert ">with echo<" in echo
         assert ">with echo<" not in clean
     firsts = [ran.document["moments"][0]["text"] for ran in runs.values()]
-    assert firsts == ["slow answer 4.0 s"] * 2
+    assert firsts == ["slow response 4.0 s"] * 2
 
 
 def test_tables_screens_pages_comparisons_and_gates_agree(runs: dict[str, Places], tmp_path: Path) -> None:

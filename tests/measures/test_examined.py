@@ -1,7 +1,5 @@
 """What an examiner did, and the rule of invalid ones: on calls that the test writes, with one planted fault each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from types import SimpleNamespace

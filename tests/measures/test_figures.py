@@ -1,7 +1,5 @@
 """The figures of a side, against plain loops over its samples."""
 
-from __future__ import annotations
-
 import math
 from statistics import median
 

@@ -1,7 +1,5 @@
 """What is said of a call before any figure, in calls drawn by hand: on the screen, the page, in tables and as JSON."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -72,7 +70,7 @@ def dead_agent(seconds_apart: float) -> str:
                 (
                     "went_on",
                     "A waited for 1.3 s or more and went on by itself 4 times; pauses of up to 3 s are of its turn, so "
-                    "none of these counts as no answer",
+                    "none of these counts as no response",
                     2.0,
                 )
             ],
@@ -113,16 +111,16 @@ def test_a_loud_side_without_speech_is_not_called_silent(tmp_path: Path) -> None
     assert findings(Reading(recording.path))[0]["text"].startswith("B silent from 0:50")
 
 
-@pytest.mark.parametrize(("tail_s", "counts"), [(3.0, None), (8.0, "nowhere"), (12.0, "as no answer")])
+@pytest.mark.parametrize(("tail_s", "counts"), [(3.0, None), (8.0, "nowhere"), (12.0, "as no response")])
 def test_a_call_that_ends_with_a_unanswered_is_named(tmp_path: Path, tail_s: float, counts: str | None) -> None:
     drawn = drawn_recording(tmp_path / "call", "A 0-2 6-8 | B 2.5-5", tail_s)
     scores = score(drawn)
     text = f"A's last turn is unanswered: {tail_s:.0f} s of silence recorded after it"
-    nowhere = ", and it counts nowhere (--line-open: as no answer)" if counts == "nowhere" else ""
+    nowhere = ", and it counts nowhere (--no-hang-up: as no response)" if counts == "nowhere" else ""
     assert [each["text"] for each in scores["findings"]] == ([text + nowhere] if counts else [])
     ended = scores["measures"]["ends_unanswered_per_call"]
     assert (ended["count"], ended["n"]) == (int(counts is not None), 1)
-    assert scores["measures"]["no_response_per_turn"]["count"] == int(counts == "as no answer")
+    assert scores["measures"]["no_response_per_turn"]["count"] == int(counts == "as no response")
     ends = [{"tick": 850, "side": "A", "kind": "audio_end"}, {"tick": drawn.n_ticks, "side": "B", "kind": "audio_end"}]
     drawn = drawn_recording(tmp_path / "two", "A 0-2 6-8 | B 2.5-5", tail_s)
     (drawn.path / EVENTS).write_text("".join(json.dumps(each) + "\n" for each in ends))
@@ -273,7 +271,7 @@ def test_where_both_are_silent_there_is_nothing_to_measure(tmp_path: Path) -> No
         assert scores["unscored"] == text
         assert f"{name}: {text}" in (tmp_path / "run" / "index.html").read_text()
     alone = command(*replay, tmp_path / "calls" / "quiet.wav", "--out", tmp_path / "alone")
-    assert f"not scored       {expected['quiet']}" in alone.output
+    assert f"not scored          {expected['quiet']}" in alone.output
     report = (tmp_path / "alone" / "quiet" / "report.html").read_text()
     assert "out of the ordinary" not in report.split("<script")[0]
     assert "Input health: ok" not in report

@@ -1,7 +1,5 @@
 """What the harness adds to a latency: read from the delay log, at the tick of each answer."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Input health: each fault is found where it was put, with its figures, and nothing is found where there is none."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections import Counter
@@ -431,11 +429,11 @@ def test_measures_stand_without_and_with_echo(tmp_path: Path) -> None:
     assert onsets["n"] == score(clean)["measures"]["a_onset_in_overlap_per_b_speech_min"]["n"]
     assert not any("suspect" in event for event in document_of(clean)["events"])
     count = sum(event.get("suspect", False) for event in content["events"])
-    assert f"health           echo B->A -22 dB at 120 ms ({count} events suspect)" in screen(echoing, content)
+    assert f"health              echo B->A -22 dB at 120 ms ({count} events suspect)" in screen(echoing, content)
     assert "  with echo" in screen(echoing, content)
     pooled = pooled_measures([clean, echoing])["a_onset_in_overlap_per_b_speech_min"]
     assert (pooled["n"], pooled["with_echo"]["n"]) == (2 * onsets["n"], onsets["n"] + onsets["with_echo"]["n"])
-    assert "health           ok\n" in screen(clean, document_of(clean))
+    assert "health              ok\n" in screen(clean, document_of(clean))
     page = (echoing.path / "report.html").read_text()
     assert "echo B-&gt;A -22 dB at 120 ms" in page
     assert "with echo" in page

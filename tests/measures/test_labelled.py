@@ -1,7 +1,5 @@
 """Measures by labels, on dialogues drawn by hand and worked out on paper; and deaf systems, which select nothing."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -81,7 +79,7 @@ def test_false_cut_offs_are_moments_each_once() -> None:
     drawing = "A 0-2 3-5 6.4-8 9-11 | B 2.3-2.8 5.5-6 8.4-8.6 11.5-13"
     by_hand = labels("A pause 2-3, A pause 2.1-2.9, A pause 5-6.4, A pause 8-9, B bc 5.5-6")
     found = [moment for moment in moments(dialogue(drawing, 3.0), by_hand) if moment.kind == "false_cut_off"]
-    assert [(m.side, m.start_tick, m.end_tick, m.text) for m in found] == [("B", 230, 280, "false cut-off of 0.5 s")]
+    assert [(m.side, m.start_tick, m.end_tick, m.text) for m in found] == [("B", 230, 280, "false cut-in of 0.5 s")]
     assert not [moment for moment in moments(dialogue(drawing, 3.0)) if moment.kind == "false_cut_off"]
 
 

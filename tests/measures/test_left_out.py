@@ -1,7 +1,5 @@
 """Leaving out parts of a call: each kept span is measured as a recording of its own, and nothing else counts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """What a call of hours costs: its measures take time and memory by its events, not by their square nor by its ticks."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

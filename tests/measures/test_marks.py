@@ -1,7 +1,5 @@
 """An agent's log in a recording and its reports: the events of each answer, the stages, and a log that is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -172,7 +170,7 @@ def planted_log(pairs: list[Any], clock_s: float = 1000.0) -> list[Mark]:
 
 def test_the_report_of_a_call_shows_its_log(tmp_path: Path) -> None:
     run, path, pairs = planted_call(tmp_path)
-    asked = ("report", run, "--call", "call0001", "--no-audio", "--marks", tmp_path / "log.jsonl")
+    asked = ("report", run, "--call", "call0001", "--no-audio", "--agent-log", tmp_path / "log.jsonl")
     save(tmp_path / "log.jsonl", planted_log(pairs))
     result = done(*asked)
     flat = " ".join(result.stdout.split())
@@ -191,7 +189,7 @@ def test_the_report_of_a_call_shows_its_log(tmp_path: Path) -> None:
     # The marks lie 0.05 s and some ms before the sound, so the clock seems to be as much early.
     assert "offset 0:00 is 2023-11-14 22:13:20.1" in " ".join(command(*asked).stdout.split())
     save(tmp_path / "log.jsonl", planted_log(pairs))
-    given = command(*asked, "--marks-offset-ms", "5")
+    given = command(*asked, "--agent-log-offset-ms", "5")
     assert "offset +5 ms, as given" in given.stdout
     assert "36 marks lie beyond the recording" in " ".join(given.stdout.split())
     assert "no answer has an event of the log" in " ".join(given.stdout.split())
@@ -200,7 +198,7 @@ def test_the_report_of_a_call_shows_its_log(tmp_path: Path) -> None:
 def test_a_log_that_does_not_fit_gives_no_stage_times_and_says_so_in_one_line(tmp_path: Path) -> None:
     run, path, pairs = planted_call(tmp_path)
     log = save(tmp_path / "log.jsonl", [Mark(1.7 * mark.time_s, mark.name) for mark in planted_log(pairs)])
-    told = command("report", run, "--call", "call0001", "--no-audio", "--marks", log, code=1)
+    told = command("report", run, "--call", "call0001", "--no-audio", "--agent-log", log, code=1)
     (line,) = told.stderr.splitlines()
     assert line.startswith(f"fdbcore report: {log}: no stage times: its clock cannot be found: '")
     assert read_json(path / MARKS)["answers"] == []
@@ -215,18 +213,19 @@ def test_a_replayed_file_takes_a_log(tmp_path: Path) -> None:
     call = write(tmp_path / "call.wav", voices(drawing))
     shared = ("replay", "--vad", "energy", "--out", tmp_path / "run", call)
     log = save(tmp_path / "log.jsonl", log_of(rng, found, jitter_s=0.005))
-    marks = printed(*shared, "--marks", log)["marks"]
+    marks = printed(*shared, "--agent-log", log)["marks"]
     assert marks["clock"]["offset_s"] == pytest.approx(-1000 + 0.05, abs=0.03)
     assert [f"{stage['start']} to {stage['end']}" for stage in marks["stages"]] == STAGES
     assert [stage["n"] for stage in marks["stages"]] == [7] * 5
     again = command("replay", "--out", tmp_path / "again", tmp_path / "run" / "call", "--json")
     assert json.loads(again.stdout)["marks"]["answers"] == marks["answers"]
     other = save(tmp_path / "other.jsonl", [Mark(1.0, "audio_out")])
-    told = command(*shared, "--marks", other, code=1)
-    assert "B answers" in told.stdout
+    told = command(*shared, "--agent-log", other, code=1)
+    assert "response rate" in told.stdout
     assert told.stderr == (
         f"fdbcore replay: {other}: no stage times: its clock cannot be found: 'audio_out' can fit only 1 starts of B's "
-        "turns; at least 6 are needed, or 9 of several names. If it is the log of this call, give --marks-offset-ms\n"
+        "turns; at least 6 are needed, or 9 of several names. If it is the log of this call, give "
+        "--agent-log-offset-ms\n"
     )
     assert (tmp_path / "run" / "call" / REPORT).is_file()
 
@@ -242,11 +241,11 @@ def test_a_clock_that_was_given_wrong_is_told(tmp_path: Path) -> None:
         (0, None),
         (400, "7 of 12 answers lack events of the log: is the clock right that was given?"),
     ):
-        given = ("--marks", log, "--marks-offset-ms", -1_000_000 + 50 + wrong_ms)
+        given = ("--agent-log", log, "--agent-log-offset-ms", -1_000_000 + 50 + wrong_ms)
         shown = command("replay", "--vad", "energy", "--out", tmp_path / "run", call, *given).stdout
         assert told is None or told in " ".join(shown.split())
         assert ("!!" in shown) == (told is not None)
-    (tmp_path / "meta.csv").write_text("file,marks_file,marks_offset_ms\ncall.wav,log.jsonl,-999550\n")
+    (tmp_path / "meta.csv").write_text("file,agent_log_file,agent_log_offset_ms\ncall.wav,log.jsonl,-999550\n")
     by_table = ("--meta", tmp_path / "meta.csv", "--out", tmp_path / "runs", "--count-bad-input")
     shown = command("replay", "--vad", "energy", call, *by_table).stdout
     assert "call: 7 of 12 answers lack events of the log" in " ".join(shown.split())
@@ -256,16 +255,16 @@ def test_what_cannot_be_a_log_is_a_wrong_argument(tmp_path: Path) -> None:
     call = write(tmp_path / "call.wav", voices("A 0.3-2 | B 2.4-4"))
     shared = ("replay", "--vad", "energy", "--out", tmp_path / "run", call)
     log = save(tmp_path / "other.jsonl", [Mark(1.0, "audio_out")])
-    assert command(*shared, "--marks-offset-ms", "3").exit_code == 2
-    assert command(*shared, "--marks", log, "--marks-offset-ms", "nan").exit_code == 2
+    assert command(*shared, "--agent-log-offset-ms", "3").exit_code == 2
+    assert command(*shared, "--agent-log", log, "--agent-log-offset-ms", "nan").exit_code == 2
     for text in ("", "no log\n"):
         (tmp_path / "broken.jsonl").write_text(text)
-        assert f"{tmp_path / 'broken.jsonl'}: " in refused(*shared, "--marks", tmp_path / "broken.jsonl")
-    assert "missing.jsonl: cannot be read: No such file" in refused(*shared, "--marks", tmp_path / "missing.jsonl")
-    assert command("report", tmp_path / "run", "--marks", log).exit_code == 2
+        assert f"{tmp_path / 'broken.jsonl'}: " in refused(*shared, "--agent-log", tmp_path / "broken.jsonl")
+    assert "missing.jsonl: cannot be read: No such file" in refused(*shared, "--agent-log", tmp_path / "missing.jsonl")
+    assert command("report", tmp_path / "run", "--agent-log", log).exit_code == 2
 
 
-@pytest.mark.parametrize("offset", [[], ["--marks-offset-ms", "-999950"]])
+@pytest.mark.parametrize("offset", [[], ["--agent-log-offset-ms", "-999950"]])
 @pytest.mark.parametrize(("others", "is_refused"), [(0, False), (2, True), (5, True)])
 def test_several_calls_in_a_log_give_no_stages(
     tmp_path: Path, offset: list[str], others: int, is_refused: bool
@@ -277,7 +276,7 @@ def test_several_calls_in_a_log_give_no_stages(
         ends = np.sort(rng.uniform(0, length_s, len(pairs)))
         pairs = [*pairs, *((end_s, end_s + rng.uniform(0.5, 1.2)) for end_s in ends)]
     log = save(tmp_path / "log.jsonl", planted_log(pairs))
-    told = command("report", run, "--call", "call0001", "--no-audio", "--marks", log, *offset)
+    told = command("report", run, "--call", "call0001", "--no-audio", "--agent-log", log, *offset)
     assert ("no stage times: it" in " ".join(told.stderr.replace(f"{log}: ", "").split())) == is_refused
     assert ("stage" in told.stdout) == (not is_refused)
 
@@ -291,13 +290,13 @@ def test_of_a_log_that_names_its_calls_the_one_that_is_meant_can_be_said(tmp_pat
         entries += [{"time": mark.time_s, "name": mark.name, "call_id": f"c{number}"} for mark in marks]
     log = tmp_path / "log.jsonl"
     log.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
-    asked = ("report", run, "--call", "call0001", "--no-audio", "--marks", log)
+    asked = ("report", run, "--call", "call0001", "--no-audio", "--agent-log", log)
     told = command(*asked, code=1)
-    assert "Its entries name call_id c0, c1, c2 and 3 more: say whose are meant by --marks-session" in told.stderr
-    done(*asked, "--marks-session", "c0")
+    assert "Its entries name call_id c0, c1, c2 and 3 more: expected --agent-log-session" in told.stderr
+    done(*asked, "--agent-log-session", "c0")
     kept = read_json(path / MARKS)
     assert (len(kept["marks"]) + kept["outside"], kept["given_session"]) == (len(own), "c0")
-    other = command(*asked, "--marks-session", "c1")
-    assert ("its clock cannot be found" in other.stderr, "--marks-session" in other.stderr) == (True, False)
-    assert f"{log}: expected entries that hold 'c', got none" in refused(*asked, "--marks-session", "c")
-    assert "--marks-session: expected --marks" in refused("report", run, "--marks-session", "c0")
+    other = command(*asked, "--agent-log-session", "c1")
+    assert ("its clock cannot be found" in other.stderr, "--agent-log-session" in other.stderr) == (True, False)
+    assert f"{log}: expected entries that hold 'c', got none" in refused(*asked, "--agent-log-session", "c")
+    assert "--agent-log-session: expected --agent-log" in refused("report", run, "--agent-log-session", "c0")

@@ -1,7 +1,5 @@
 """The line of a side among those that were measured: placing against plain loops, and made calls through the CLI."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +22,7 @@ from fdbcore.measures.placed_lines import line_sentences, placed_lines
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import HEALTH, write_json
 from fdbcore.registry import vad
+from fdbcore.report.call.health import line_texts
 from fdbcore.report.call.screen import screen
 from fdbcore.types import SAMPLE_RATE_HZ
 
@@ -130,7 +129,7 @@ def test_a_line_unlike_all_and_a_detector_that_was_not_measured_are_said_to_be_s
     files.write(path, np.stack([clean.pcm[:, 0], loud[:, 1]], axis=1), "s16")
     lines = replayed(path, tmp_path / "run")["lines"]
     assert lines["B"]["status"] == "unlike"
-    assert lines["B"]["text"] == f"unlike all lines that were measured: {UNKNOWN}"
+    assert lines["B"]["text"] == f"no measured channel is like this one: {UNKNOWN}"
     assert lines["A"]["answers_ms"] is None
     assert "answers" not in lines["A"]["text"]
 
@@ -186,25 +185,50 @@ def test_a_room_is_named_by_what_a_room_does_to_each_sound(
     assert placed["A"].text == f"either a room, or a voice that ends slowly: {UNKNOWN}"
 
 
-def test_the_screen_says_it_in_a_sentence_a_side_or_one_for_both(tmp_path: Path) -> None:
+def test_a_channel_is_told_where_a_figure_moves_by_more_than_its_rounding(tmp_path: Path) -> None:
     lines = {line.name: line for line in measured_lines()["silero"].lines}
     own, room = lines["clean"], lines["room 800 ms"]
     recording = drawn_recording(tmp_path / "call", "A 0-2 5-6 | B 2.4-4")
     write_json(recording.path / HEALTH, health_at(room, own))
-    text = " ".join(screen(recording, document_of(recording)).split())
+    content = document_of(recording)
     assert own.turn_start_ms is not None
     assert room.turn_end_ms is not None
     early = round(room.turn_end_ms - own.turn_start_ms)
-    assert f"line of A nearest to {room.what}: " in text
-    assert f"line of B nearest to {own.what}: 9 of 10 edges within {own.edges_within_ms:.0f} ms, " in text
-    assert text.endswith(f"answers {early} ms early")
+    told = (
+        f"on channels like this 9 of 10 edges are within {own.edges_within_ms:.0f} ms, responses read {early} ms early"
+    )
+    assert dict(line_texts(content))["channel of B"] == told
+    assert "channels like this" not in " ".join(screen(recording, content).split())
 
     both = drawn_recording(tmp_path / "both", "A 0-2 5-6 | B 2.4-4")
     write_json(both.path / HEALTH, health_at(own, own))
-    assert "line of" not in (text := screen(both, document_of(both)))
-    assert f"\nlines            nearest to {own.what}: " in text
+    assert [*line_texts(document_of(both))] == [], "answers read 5 ms early: less than a tick"
     assert both.health is not None
     assert place(both.health["sides"]["A"]) == own.place
+
+
+TELEPHONE: Final[Any] = {
+    "id": "telephone",
+    "side": "A",
+    "severity": "note",
+    "text": "A in the telephone band",
+    "means": "",
+    "figures": {"drop_above_4_khz_db": 60.0},
+    "spans": [],
+}
+
+
+def test_a_telephone_call_far_from_all_is_not_accused(tmp_path: Path) -> None:
+    """That the commonest background of telephone calls was not measured is no news of one of them."""
+    own = next(line for line in measured_lines()["silero"].lines if line.name == "clean")
+    health = health_at(own, own)
+    health["sides"]["A"] |= {"snr_db": -20.0, "high_drop_db": 40.0, "fall_ms": 300.0}
+    for findings, status, shown in (([], "unlike", 1), ([TELEPHONE], "not measured", 0)):
+        recording = drawn_recording(tmp_path / status, "A 0-2 5-6 | B 2.4-4")
+        write_json(recording.path / HEALTH, {**health, "findings": findings})
+        content = document_of(recording)
+        assert content["lines"]["A"]["status"] == status
+        assert len([*line_texts(content)]) == shown
 
 
 def test_recordings_of_earlier_versions_are_still_read(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """What B had to answer, in dialogues drawn by hand and against a naive count; what the line says of A's last turn."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Recordings that went wrong: each fault is put into a dialogue of known truth, and is told with its place and size."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

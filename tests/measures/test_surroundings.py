@@ -1,7 +1,5 @@
 """Input health of what lies between and after words: a line is told where it moves the detector at hand."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import cache

@@ -1,7 +1,5 @@
 """What was said, in the words of the parties, on recordings whose events the test writes."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

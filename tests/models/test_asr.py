@@ -1,7 +1,5 @@
 """Speech recognition over a real socket, against a server that speaks as much of audio/transcriptions as is needed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Servers of models that never end their answer, or nest it without end: one line, and memory that stays."""
 
-from __future__ import annotations
-
 import tracemalloc
 from http.server import BaseHTTPRequestHandler
 

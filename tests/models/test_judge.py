@@ -1,7 +1,5 @@
 """A language model as a judge, at fake vendors."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest

@@ -1,7 +1,5 @@
 """The file in which a model's replies are stored."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

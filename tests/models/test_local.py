@@ -1,7 +1,5 @@
 """The models that run here, if they have been fetched: what a voice says is what a recogniser hears."""
 
-from __future__ import annotations
-
 import gc
 import hashlib
 import json

@@ -1,12 +1,11 @@
 """Gemini and OpenAI as models, over the sockets of servers that speak their protocols."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess
 import sys
 import threading
+import time
 import wave
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -30,19 +29,16 @@ from fakes.model_server import (
     Refuses,
     Says,
 )
+from helpers.patience import PATIENCE_S
 
 from fdbcore import registry
-from fdbcore.errors import PartyError, RefusalError, SettingsError
+from fdbcore.errors import FdbError, PartyError, RefusalError, SettingsError
 from fdbcore.models.vendor import ATTEMPTS, VendorModel
+from fdbcore.protocols import Model
 from fdbcore.runtime.waits import Wait, watching_waits
 from fdbcore.types import Reply, Request
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"a": {"type": "integer"}},
-    "required": ["a"],
-    "additionalProperties": False,
-}
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 KEYS = ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
 
 
@@ -65,6 +61,14 @@ class Vendor:
             made.backoff_s = 0.01
         made.timeout_s = timeout_s
         return made
+
+
+def failed(model: Model, told: str = "", kind: type[FdbError] = PartyError) -> Any:
+    """The error of a request, in one line that tells this."""
+    with pytest.raises(kind, match=told or None) as raised:
+        model.ask(Request("質問"))
+    assert "\n" not in str(raised.value)
+    return raised.value
 
 
 GEMINI = Vendor("gemini", FakeGemini, "GEMINI_API_KEY", "gemini-2.5-flash")
@@ -127,7 +131,7 @@ def test_a_recorded_user_needs_no_words_beside_it(vendor: Vendor, serve: Serve) 
 
 
 def test_threads_share_a_model(vendor: Vendor, serve: Serve) -> None:
-    together = threading.Barrier(4, timeout=10)
+    together = threading.Barrier(4, timeout=PATIENCE_S)
 
     def answer(asked: Asked) -> str:
         together.wait()
@@ -161,9 +165,8 @@ def test_a_server_needs_an_http_address(vendor: Vendor, url: str) -> None:
 
 def test_a_key_that_no_header_can_hold_is_told(vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(vendor.variable, "ひみつのあいことば")
-    with pytest.raises(SettingsError, match=f"ASCII characters in {vendor.variable}") as raised:
-        vendor.at(serve([])).ask(Request("質問"))
-    assert "ひみつのあいことば" not in str(raised.value)
+    error = failed(vendor.at(serve([])), f"ASCII characters in {vendor.variable}", SettingsError)
+    assert "ひみつのあいことば" not in str(error)
 
 
 @pytest.mark.parametrize("passing", [Fails(429, retry_after_s=0.05), Fails(503, retry_after_s=0.05), Drops()])
@@ -174,33 +177,25 @@ def test_what_passes_is_asked_again(vendor: Vendor, serve: Serve, passing: Answe
 
 
 def test_a_request_waits_as_long_as_the_server_asks(vendor: Vendor, serve: Serve) -> None:
-    server = serve([Fails(429, retry_after_s=1.0), "はい"])
-    started = threading.Event()
-    done = threading.Event()
+    asked_s: list[float] = []
     waits: list[Wait] = []
 
-    def ask() -> None:
-        started.set()
-        with watching_waits(waits.append):
-            vendor.at(server).ask(Request("質問"))
-        done.set()
+    def answer(asked: Asked) -> Answer:
+        asked_s.append(time.monotonic())
+        return "はい" if asked.number else Fails(429, retry_after_s=1.0)
 
-    thread = threading.Thread(target=ask)
-    thread.start()
-    while not server.asked:
-        started.wait(0.01)
-    assert not done.wait(0.9)  # the backoff of its own would be over by far
-    thread.join()
-    assert len(server.asked) == 2
+    with watching_waits(waits.append):
+        vendor.at(serve(answer)).ask(Request("質問"))
+    first_s, second_s = asked_s
+    assert second_s - first_s >= 1.0  # the backoff of its own would be over by far
     assert [(wait.reason, wait.wait_s) for wait in waits] == [("429", 1.0)]
 
 
 def test_a_wait_too_long_is_not_waited(vendor: Vendor, serve: Serve) -> None:
     server = serve([Fails(429, retry_after_s=3600), "はい"])
     waits: list[Wait] = []
-    with pytest.raises(PartyError, match="too many requests") as raised, watching_waits(waits.append):
-        vendor.at(server).ask(Request("質問"))
-    assert raised.value.transient
+    with watching_waits(waits.append):
+        assert failed(vendor.at(server), "too many requests").transient
     assert not waits
     assert len(server.asked) == 1
 
@@ -208,18 +203,16 @@ def test_a_wait_too_long_is_not_waited(vendor: Vendor, serve: Serve) -> None:
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_what_does_not_pass_is_a_transient_error(vendor: Vendor, serve: Serve, status: int) -> None:
     server = serve([Fails(status, "Slow down, please.", retry_after_s=0.01)] * ATTEMPTS)
-    with pytest.raises(PartyError, match="Slow down, please") as raised:
-        vendor.at(server).ask(Request("質問"))
-    assert raised.value.transient
-    assert not isinstance(raised.value, RefusalError)
+    error = failed(vendor.at(server), "Slow down, please")
+    assert error.transient
+    assert not isinstance(error, RefusalError)
     assert len(server.asked) == ATTEMPTS
 
 
 def test_a_missing_key_is_named(vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(vendor.variable)
     server = serve([])
-    with pytest.raises(SettingsError, match=f"expected a key in .*{vendor.variable}"):
-        vendor.at(server).ask(Request("質問"))
+    failed(vendor.at(server), f"expected a key in .*{vendor.variable}", SettingsError)
     assert server.asked == []
 
 
@@ -234,9 +227,8 @@ def test_gemini_takes_both_variables_in_the_order_of_its_vendor(monkeypatch: pyt
 
 def test_another_server_is_never_sent_the_key_of_the_vendor(vendor: Vendor, serve: Serve) -> None:
     server = serve([])
-    with pytest.raises(PartyError, match=r"a request without a key \(key_variable=VARIABLE") as raised:
-        registry.model(f"{vendor.name}:{vendor.model}?base_url={server.base_url}").ask(Request("質問"))
-    assert not raised.value.transient
+    model = registry.model(f"{vendor.name}:{vendor.model}?base_url={server.base_url}")
+    assert not failed(model, r"a request without a key \(key_variable=VARIABLE").transient
     assert {key_of(headers) for headers in server.headers} == {"none"}
 
 
@@ -266,8 +258,7 @@ def test_a_key_that_is_too_short_to_be_kept_out_of_texts_is_refused(
 ) -> None:
     monkeypatch.setenv(vendor.variable, "sk-1234")
     server = serve([])
-    with pytest.raises(SettingsError, match=f"{vendor.variable}: expected a secret of at least 8 characters, got 7"):
-        vendor.at(server).ask(Request("質問"))
+    failed(vendor.at(server), f"{vendor.variable}: expected a secret of at least 8 characters, got 7", SettingsError)
     assert server.headers == []
 
 
@@ -279,10 +270,9 @@ def test_a_reply_that_quotes_the_key_is_taken_without_it(vendor: Vendor, serve: 
 def test_a_wrong_key_is_told_without_it(vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = "sk-proj-verysecret0123456789verysecret"
     monkeypatch.setenv(vendor.variable, wrong)
-    with pytest.raises(PartyError, match="does not take the key in .*" + vendor.variable) as raised:
-        vendor.at(serve([])).ask(Request("質問"))
-    assert not raised.value.transient
-    assert not shares(str(raised.value), wrong)
+    error = failed(vendor.at(serve([])), "does not take the key in .*" + vendor.variable)
+    assert not error.transient
+    assert not shares(str(error), wrong)
 
 
 @pytest.mark.parametrize("status", [400, 403, 429, 500])
@@ -290,33 +280,25 @@ def test_no_error_holds_the_key_or_a_part_of_it(vendor: Vendor, serve: Serve, st
     key = vendor.server.KEY
     echo = f"Key {key} (that is {key[:8]}****{key[-4:]}, or ...{key[-10:]}) is\nnot welcome"
     server = serve([Fails(status, echo, retry_after_s=0.01)] * ATTEMPTS)
-    with pytest.raises(PartyError, match="welcome") as raised:
-        vendor.at(server).ask(Request("質問"))
-    assert not shares(str(raised.value), key)
-    assert raised.value.__suppress_context__
-    assert "\n" not in str(raised.value)
+    error = failed(vendor.at(server), "welcome")
+    assert not shares(str(error), key)
+    assert error.__suppress_context__
 
 
 def test_an_unknown_model_is_named(vendor: Vendor, serve: Serve) -> None:
     server = serve([], models=["another"])
-    with pytest.raises(PartyError, match=f"has no such model: .*{vendor.model}") as raised:
-        vendor.at(server).ask(Request("質問"))
-    assert not raised.value.transient
+    assert not failed(vendor.at(server), f"has no such model: .*{vendor.model}").transient
 
 
 def test_no_answer_in_time(vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fdbcore.models.vendor.ATTEMPTS", 1)
-    with pytest.raises(PartyError, match=r"no answer within 0\.2 s") as raised:
-        vendor.at(serve([Drops(after_s=30)]), timeout_s=0.2).ask(Request("質問"))
-    assert raised.value.transient
+    assert failed(vendor.at(serve([Drops(after_s=30)]), timeout_s=0.2), r"no answer within 0\.2 s").transient
 
 
 def test_nobody_there(vendor: Vendor, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fdbcore.models.vendor.ATTEMPTS", 1)
     model = registry.model(f"{vendor.name}:x?base_url=http://127.0.0.1:1")
-    with pytest.raises(PartyError, match=r"cannot be reached: .*refused") as raised:
-        model.ask(Request("質問"))
-    assert raised.value.transient
+    assert failed(model, r"cannot be reached: .*refused").transient
 
 
 NO_ANSWERS = (
@@ -335,16 +317,12 @@ NO_ANSWERS = (
 
 @pytest.mark.parametrize("body", NO_ANSWERS)
 def test_an_answer_that_is_not_one(vendor: Vendor, serve: Serve, body: str) -> None:
-    with pytest.raises(PartyError) as raised:
-        vendor.at(serve([Broken(body)])).ask(Request("質問"))
-    assert "\n" not in str(raised.value)
+    failed(vendor.at(serve([Broken(body)])))
 
 
 @pytest.mark.parametrize("body", ["<html>\nNot Found</html>", '"no"', '{"error": "no"}', "[]", "null", ""])
 def test_an_error_that_is_not_the_vendors(vendor: Vendor, serve: Serve, body: str) -> None:
-    with pytest.raises(PartyError, match="no such model") as raised:
-        vendor.at(serve([Broken(body, 404)])).ask(Request("質問"))
-    assert "\n" not in str(raised.value)
+    failed(vendor.at(serve([Broken(body, 404)])), "no such model")
 
 
 @pytest.mark.parametrize(
@@ -361,9 +339,7 @@ def test_an_error_that_is_not_the_vendors(vendor: Vendor, serve: Serve, body: st
 )
 def test_a_refusal_is_told_and_not_asked_again(vendor: Vendor, serve: Serve, how: str, told: str) -> None:
     server = serve([Refuses(how), "はい"])
-    with pytest.raises(RefusalError, match=told) as raised:
-        vendor.at(server).ask(Request("質問"))
-    assert not raised.value.transient
+    assert not failed(vendor.at(server), told, RefusalError).transient
     assert len(server.asked) == 1
 
 
@@ -375,8 +351,7 @@ def test_an_answer_without_candidates_is_a_refusal() -> None:
 
 
 def test_an_answer_that_was_cut_off_is_none(vendor: Vendor, serve: Serve) -> None:
-    with pytest.raises(RefusalError, match="cut off at its limit of tokens"):
-        vendor.at(serve([Says('{"a": ', cut=True)])).ask(Request("質問"))
+    failed(vendor.at(serve([Says('{"a": ', cut=True)])), "cut off at its limit of tokens", RefusalError)
 
 
 @pytest.mark.parametrize("vendor", [OPENAI], indirect=True)
@@ -395,9 +370,7 @@ def test_a_used_up_quota_does_not_pass(vendor: Vendor, serve: Serve) -> None:
     server = serve(
         [Fails(429, "You exceeded your current quota.", "insufficient_quota", retry_after_s=0.01)] * ATTEMPTS
     )
-    with pytest.raises(PartyError, match="quota") as raised:
-        vendor.at(server).ask(Request("質問"))
-    assert not raised.value.transient
+    assert not failed(vendor.at(server), "quota").transient
 
 
 @pytest.mark.parametrize("vendor", [OPENAI], indirect=True)

@@ -2,8 +2,6 @@
 made an environment with it. There a tiny model of Parakeet's form is taught, saved, loaded and used.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -17,14 +15,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from fakes.fake_transcriptions import Word, spoken
 from fakes.nemo_model import log_of, python_with_nemo
+from helpers.commands import command, done
 from helpers.voices import write
 
 import fdbcore
 from fdbcore.audio.wav import wav_bytes
-from fdbcore.cli.main import main
 from fdbcore.errors import FdbError, MissingExtraError, PartyError, SettingsError
 from fdbcore.models.asr import _nemo
 from fdbcore.models.asr.nemo import NICENESS
@@ -124,8 +121,7 @@ def test_a_whole_call_is_heard_word_by_word_at_its_times(address: str, tmp_path:
     """In pieces of at most 30 s that end in silence, several of them in one batch."""
     path = write(tmp_path / "call.wav", np.stack([spoken(A, 55.0), spoken(B, 55.0)], axis=1))
     call = fdbcore.replay(path, out=tmp_path / "RUN", vad="energy").path
-    result = CliRunner().invoke(main, ["transcribe", str(call), "--transcriber", address], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
+    result = done("transcribe", call, "--transcriber", address)
     for side, expected in (("A", A), ("B", B)):
         (found,) = transcripts(call, side)  # type: ignore[arg-type]
         missed = [planted for planted in expected if not any(_is_heard(planted, word) for word in found.words)]
@@ -134,7 +130,7 @@ def test_a_whole_call_is_heard_word_by_word_at_its_times(address: str, tmp_path:
         assert found.words_in_silence == found.words_in_loops == 0
         assert found.described["versions"].keys() == {"nemo_toolkit", "torch"}
         assert len(found.described["model"]["sha256"]) == 64
-    again = CliRunner().invoke(main, ["transcribe", str(call), "--transcriber", address], catch_exceptions=False)
+    again = command("transcribe", call, "--transcriber", address)
     before = " (transcribed before)"
     assert again.stdout == result.stdout.replace(";", f"{before};").replace("\n", f"{before}\n")
 

@@ -1,7 +1,5 @@
 """Language models at servers of one's own: vLLM, Ollama and llama.cpp, by their own ways over real sockets."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -17,12 +15,7 @@ from fdbcore.types.chat import ChatMessage
 
 pytestmark = [NEEDS_OPENAI]
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"a": {"type": "integer"}},
-    "required": ["a"],
-    "additionalProperties": False,
-}
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 ASKED = Request("質問", "指示", schema=SCHEMA)
 
 

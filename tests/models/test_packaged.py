@@ -1,7 +1,5 @@
 """Models are fetched from an index of ours over HTTP, by the pip that users have."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

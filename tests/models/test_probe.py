@@ -1,7 +1,5 @@
 """What a model's server is, and what looking a model up tells of it, over the sockets of fakes."""
 
-from __future__ import annotations
-
 import pytest
 from fakes.fake_gemini import FakeGemini
 from fakes.fake_openai import FakeOpenAI

@@ -42,6 +42,7 @@ def _frame(pcm: Int16, sample_format: str, layout: str) -> av.AudioFrame:
         "s32": (wide << 16).astype(np.int32),
         "u8": ((wide >> 8) + 128).astype(np.uint8),
         "flt": (pcm / np.float32(32768)).astype(np.float32),
+        "dbl": pcm / 32768.0,
     }
     samples = converted[sample_format.removesuffix("p")]
     planes = samples.T if sample_format.endswith("p") else samples.reshape(1, -1)

@@ -1,7 +1,5 @@
 """One system that tells without end fails by name, and leaves its neighbours alone."""
 
-from __future__ import annotations
-
 import json
 import logging
 import subprocess
@@ -17,6 +15,7 @@ from fakes.parties import Caller
 from fakes.pcm_server import Call, PcmServer
 from helpers.conformance import hold
 from helpers.exec_scripts import script
+from helpers.patience import PATIENCE_S
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -154,7 +153,7 @@ def test_refusals_are_told_up_to_a_rate_and_then_counted(caplog: pytest.LogCaptu
     with caplog.at_level(logging.WARNING):
         for number in range(1000):
             server.turn_away("somebody", Refusal(403, f"no {number}"))
-        await_result(server.stop(), 10)
+        await_result(server.stop(), PATIENCE_S)
     told = [record.getMessage() for record in caplog.records]
     assert LOGGED_REFUSALS_AT_ONCE < len(told) < LOGGED_REFUSALS_AT_ONCE + 10
     counted = [int(line.split()[0]) for line in told if "more were turned away" in line]

@@ -1,7 +1,5 @@
 """Recordings of live conversations: what a kill leaves behind, what a full disk does, and that they replay the same."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -16,12 +14,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from fakes.conversations import DIALOGUE, Voice, hold, voices
 from fakes.disks import SlowDisk, full_after
 from fakes.parties import LoudVad, Speaker
+from helpers.commands import command, done
+from helpers.patience import wait_until
 
-from fdbcore.cli.main import main
 from fdbcore.clock import VirtualClock
 from fdbcore.errors import PartyError, RecordingError
 from fdbcore.recording.files import AUDIO, EVENTS, META
@@ -71,8 +69,7 @@ def test_a_kill_at_any_moment_leaves_all_but_the_last_second(tmp_path: Path) -> 
     for first in range(0, KILLS, AT_ONCE):
         kill_while_recording(paths[first : first + AT_ONCE])
     kept = [path for path in paths if ticks_left(path)]
-    result = CliRunner().invoke(main, ["replay", "--quiet", "--out", str(tmp_path / "replay"), *map(str, kept)])
-    assert result.exit_code == 0, result.output
+    done("replay", "--quiet", "--out", tmp_path / "replay", *kept)
     assert [Recording(folder).meta["held"]["same"] for folder in folders_in(tmp_path / "replay")] == [None] * len(kept)
     assert len(kept) > KILLS // 2
 
@@ -83,10 +80,7 @@ def kill_while_recording(paths: Sequence[Path]) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as recorders:
         assert recorders.stdout is not None
         pids = [int(recorders.stdout.readline()) for _ in paths]
-        deadline_s = time.monotonic() + 60
-        while not all(map(ticks_held, paths)):
-            assert time.monotonic() < deadline_s
-            time.sleep(0.01)
+        wait_until(lambda: all(map(ticks_held, paths)))
         for at_s, pid in sorted((time.monotonic() + random.uniform(0.0, 1.5), pid) for pid in pids):
             time.sleep(max(0.0, at_s - time.monotonic()))
             os.kill(pid, signal.SIGKILL)
@@ -153,9 +147,7 @@ def test_a_run_is_replayed_whole_and_what_never_began_is_told(tmp_path: Path) ->
     hold(tmp_path / "run" / "2", voices()[0], Nobody([], 0))
     hold(tmp_path / "run" / "3", voices()[1], voices()[0])
     before = contents(tmp_path / "run")
-    result = CliRunner().invoke(main, ["replay", str(tmp_path / "run"), "--out", str(tmp_path / "again")])
-    assert result.exit_code == 1
-    assert result.stderr == (
+    assert command("replay", tmp_path / "run", "--out", tmp_path / "again", code=1).stderr == (
         f"fdbcore replay: {tmp_path}/run/2: expected a conversation, got a recording without audio: nobody is there\n"
     )
     assert [folder.name for folder in folders_in(tmp_path / "again")] == ["1", "3"]
@@ -168,7 +160,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 def test_a_replay_says_on_the_screen_that_it_gave_the_same(tmp_path: Path) -> None:
     held = hold(tmp_path / "case", *voices())
-    result = CliRunner().invoke(main, ["replay", str(held.path), "--out", str(tmp_path / "again")])
+    result = done("replay", held.path, "--out", tmp_path / "again")
     assert "replay           the same turn events and activity as in the original call, bit for bit" in result.stdout
     assert "case 0:05   A speaker   B speaker" in result.stdout
 
@@ -179,16 +171,13 @@ def test_a_replay_says_on_the_screen_that_it_gave_the_same(tmp_path: Path) -> No
 )
 def test_a_recording_keeps_its_sides(tmp_path: Path, options: list[str], expected: str) -> None:
     held = hold(tmp_path / "case", *voices())
-    result = CliRunner().invoke(main, ["replay", *options, str(held.path), "--out", str(tmp_path / "again")])
-    assert result.exit_code == 2
-    assert expected in result.stderr
+    assert expected in command("replay", *options, held.path, "--out", tmp_path / "again", code=2).stderr
 
 
 def test_a_recording_is_never_replayed_onto_itself(tmp_path: Path) -> None:
     held = hold(tmp_path / "run" / "case", *voices())
     before = contents(held.path)
-    result = CliRunner().invoke(main, ["replay", str(held.path), "--out", str(tmp_path / "run")])
-    assert result.exit_code == 1
+    result = command("replay", held.path, "--out", tmp_path / "run", code=1)
     assert "expected a folder without the input" in result.stderr
     assert contents(held.path) == before
 

@@ -56,6 +56,7 @@ def _scores(suite: str, folder: Path, out: Path, *options: object) -> dict[str, 
     arguments = ["score", "--suite", suite, folder, "--out", out, "--quiet", *options]
     done = CliRunner().invoke(main, [str(each) for each in arguments], catch_exceptions=False)
     assert done.exit_code in (0, 1), done.output  # 1: what is left out is named
+    assert (out / "scores.json").exists(), done.output
     found: dict[str, Any] = json.loads((out / "scores.json").read_text())
     return found
 

@@ -30,6 +30,11 @@ MARK: Final = """selector => {
   shown.forEach((each, number) => { each.dataset.control = number; });
   return shown.map(each => each.outerHTML.slice(0, 100));
 }"""
+WIDER: Final = """() => [...document.querySelectorAll("body *")].filter(each =>
+  each.checkVisibility() && !each.closest("svg, .drawn, .visually-hidden, thead") && each.clientWidth > 3 &&
+  !["visible", "clip"].includes(getComputedStyle(each).overflowX) && each.scrollWidth > each.clientWidth + 1 &&
+  getComputedStyle(each).textOverflow !== "ellipsis"
+).map(each => `${each.tagName}.${each.className}: ${each.scrollWidth} of ${each.clientWidth}`)"""
 # A player draws the focus of the controls inside it by itself.
 FOCUSED: Final = """() => {
   const focused = document.activeElement;
@@ -54,7 +59,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "calls.csv").write_text(ROWS)
     run = folder / "RUN"
     save(folder / "logs" / "mixed.jsonl", [Mark(time_s, "audio out") for time_s in range(60)])
-    logs = ("--marks", folder / "logs", "--marks-offset-ms", "0")
+    logs = ("--agent-log", folder / "logs", "--agent-log-offset-ms", "0")
     replay(calls, "--meta", folder / "calls.csv", *logs, out=run)
     shutil.copytree(run, folder / "OLD")
     gates = folder / "gates.toml"
@@ -112,6 +117,40 @@ def test_the_checker_finds_nothing(
     page.context.close()
     assert told(found["violations"]) == []
     assert width <= look[1]
+
+
+@pytest.mark.parametrize(("width", "media"), [(1280, "screen"), (794, "print"), (400, "screen")])
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_wider_than_its_box(
+    browser: Browser, run: Path, name: str, width: int, media: Literal["screen", "print"]
+) -> None:
+    """On a laptop, on paper (A4 of 794 px) and on a telephone. A drawing may scroll: its text has a size to be read."""
+    page = opened(browser, run, name, "light", width)
+    page.emulate_media(media=media)
+    page.evaluate(MARK, CONTROLS)  # unfolds all
+    wide, whole = page.evaluate(WIDER), page.evaluate("document.documentElement.scrollWidth")
+    page.context.close()
+    assert wide == []
+    assert whole <= width
+
+
+def test_a_call_is_a_line_of_the_list_with_the_columns_that_are_chosen(browser: Browser, run: Path) -> None:
+    page = opened(browser, run, "index.html", "light", 1280)
+    heights = page.evaluate("[...document.querySelectorAll('#calls tbody tr')].map(row => row.clientHeight)")
+    assert heights
+    assert max(heights) <= 40
+    heads = "[...document.querySelectorAll('#calls thead th')].map(head => head.textContent)"
+    assert "language" not in page.evaluate(heads)
+    page.click("#choose summary")
+    page.check("#choose label:has-text('language') input")
+    assert page.evaluate(heads)[-2:] == ["language", "worst"]
+    page.click("#calls thead button:has-text('language')")
+    told = page.evaluate("[...document.querySelectorAll('#calls tbody td.told')].map(cell => cell.textContent)")
+    assert told == sorted(told, key=lambda text: (not text, text))
+    assert page.url.endswith("#column=language")
+    page.reload()
+    assert page.evaluate(heads)[-2:] == ["language", "worst"]
+    page.context.close()
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -1,7 +1,5 @@
 """How a conversation was held, as document, page and screen tell it; and that what failed has no numbers."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import pairwise
@@ -215,7 +213,7 @@ def test_what_is_invalid_has_no_numbers(tmp_path: Path) -> None:
     text = text_of(recording)
     assert f"This call is in no figure. {reason[0].upper()}{reason[1:]}." in text
     assert not re.search(r"B answered|All measures|Listen to these first", text)
-    assert f"not scored       {reason}" in screen(recording, told)
+    assert f"not scored          {reason}" in screen(recording, told)
 
 
 def test_a_conversation_that_never_began_has_a_report(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Text in a terminal's columns: wide and combining characters, cutting, wrapping, and tables that keep their width."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

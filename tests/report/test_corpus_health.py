@@ -1,7 +1,5 @@
 """Input health of many calls: what was put into which call is what the tables, the page and the screen say."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -129,9 +127,7 @@ def test_runs_and_groups_are_compared_without_echo(ran: Ran, tmp_path: Path) -> 
     pooled = read_json(ran.run / "summary.json")["measures"]
     expected = {name: {key: found[key] for key in found if key != "with_echo"} for name, found in pooled.items()}
     content = printed("score", ran.run, "--out", tmp_path)
-    note = (
-        "echo or tones in 2 calls: only the measures of published benchmarks count the events that it makes: echo, tone"
-    )
+    note = "echo or tones in 2 calls: no figure here counts the events that it makes: echo, tone"
     assert (content["measures"], content["input"]) == (expected, [note])
     assert f"Input: {note}" in (tmp_path / "scores.html").read_text()
     gates = tmp_path / "gates.toml"
@@ -157,7 +153,7 @@ def test_the_page_counts_findings_and_links_their_calls(ran: Ran) -> None:
     page = (ran.run / "index.html").read_text()
     panel = page[page.index('<section class="health warn"') :]
     panel = panel[: panel.index("</section>")]
-    assert "Input health: 2 warn of 3 calls" in panel
+    assert "Input health: 3 calls: 2 with a warning" in panel
     counted = re.findall(r"<strong>(\w+)</strong> (\d) of 3 calls.*?\">(\w+)</a></p>", panel)
     assert sorted(counted) == [("Echo", "1", "echo"), ("Tones", "1", "tone")]
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
@@ -172,7 +168,7 @@ def test_the_page_counts_findings_and_links_their_calls(ran: Ran) -> None:
 
 def test_the_screen_has_a_line_and_the_figures_with_echo_beside(ran: Ran) -> None:
     told = corpus_screen(survey(Run(ran.run)), 100)
-    assert "health           2 warn of 3 calls | echo 1, tones 1\n" in told
+    assert "health              3 calls: 2 with a warning | echo 1, tones 1\n" in told
     of_few = ran.screen.splitlines()
     assert "!! tone: B tones, 1.0 s" in of_few
     assert any(line.startswith("!! echo: echo B->A -22 dB at 120 ms") for line in of_few)
@@ -210,4 +206,4 @@ def test_systems_that_say_nothing_are_told_wherever_a_run_is_read(tmp_path: Path
     assert "<summary>B never spoke: 2 calls</summary>" in index
     for name in ("deaf1", "deaf2"):
         assert f'<a href="{name}/report.html#t=0">{name}</a>: {silent}</li>' in index
-    assert "!!               B never spoke: 2 calls\n" in corpus_screen(survey(Run(ran.run)), 100)
+    assert "!!                  B never spoke: 2 calls\n" in corpus_screen(survey(Run(ran.run)), 100)

@@ -1,7 +1,5 @@
 """The JSON document keeps to its published schema and loses nothing."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections import deque

@@ -1,17 +1,16 @@
 """Figures and tables of runs for a paper: what they draw is what was measured."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from fakes.recordings import sample_recording
+from fakes.recordings import drawn_recording, sample_recording
 from helpers.commands import report
 from helpers.drawn import dialogue
 from helpers.planted import Planted, planted_run
@@ -19,11 +18,17 @@ from scipy.stats import gaussian_kde
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.floor_transfers import BANDWIDTH_MS, density
+from fdbcore.analysis.score import score
+from fdbcore.analysis.survey import survey
+from fdbcore.analysis.systems import cut_off_against_latency
 from fdbcore.errors import InputError
+from fdbcore.recording.labels import Label, keep_labels
 from fdbcore.report.paper.bundle import strips_of
 from fdbcore.report.paper.figures import BOTTOM, TOP
 from fdbcore.report.paper.strip import strip_figure
 from fdbcore.report.paper.tables import latex_text
+from fdbcore.report.run.page import write_index
+from fdbcore.report.svg.charts import Axis, Point, plane
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -86,7 +91,7 @@ def test_densities_are_those_of_another_library() -> None:
 def test_tables_state_n_and_denominators(drawn: Path) -> None:
     text = (drawn / "figures" / "table.md").read_text()
     assert "quick: 12 calls, 96 opportunities" in text
-    assert re.search(r"Cut off \| \d+\.\d % \\\[\d+\.\d, \d+\.\d\\\], n = 96", text)
+    assert re.search(r"premature responses \| \d+\.\d % \\\[\d+\.\d, \d+\.\d\\\], n = 96", text)
     tex = (drawn / "figures" / "table.tex").read_text()
     assert r"slow \& \textless{}safe\textgreater{}" in tex
     for line in tex.splitlines():
@@ -176,3 +181,56 @@ def test_a_call_without_turns_draws_nothing_and_breaks_nothing(tmp_path: Path) -
     planted_run(tmp_path / "run", Planted(2, 0.0, 1, turns=1))
     assert report(tmp_path / "run", "--figures", tmp_path / "figures").exit_code == 0
     ElementTree.fromstring((tmp_path / "figures" / "fto.svg").read_bytes())
+
+
+HASTY = "A 0-2 3-5 8-9 | B 2.3-2.7 5.2-7 9.2-10"
+PATIENT = "A 0-2 3-5 8-9 | B 6-7 10-11"
+LABELS = [Label("A", "pause", 2, 3), Label("A", "turn_end", 5, 5), Label("A", "turn_end", 9, 9)]
+
+
+def run_of(path: Path, calls: dict[str, tuple[str, str]], labels: list[Label]) -> Path:
+    """A run of drawn calls: name to system and drawing."""
+    for name, (system, drawing) in calls.items():
+        case = {"name": name, "system": system, "trial": 1, "clip": None} if system else {}
+        outcome = {"kind": "done", "side": None, "reason": None}
+        meta: dict[str, Any] = {"case": case, "outcome": outcome} if case else {}
+        recording = drawn_recording(path / name, drawing, **meta)
+        keep_labels(recording.path, "by hand", labels)
+        score(recording)
+    return path
+
+
+def test_each_system_is_where_it_was_built_to_be(tmp_path: Path) -> None:
+    calls = {f"h{n}": ("hasty", HASTY) for n in range(3)} | {f"p{n}": ("patient", PATIENT) for n in range(3)}
+    run = survey(Run(run_of(tmp_path, calls | {"h3": ("hasty", PATIENT)}, LABELS)))
+    hasty, patient = cut_off_against_latency(run)
+    assert (hasty.name, hasty.share["mean"], hasty.latency["median"]) == ("hasty", 0.75, 200.0)
+    assert (patient.name, patient.share["mean"], patient.latency["median"]) == ("patient", 0.0, 1000.0)
+    assert hasty.share["ci95"] is not None
+    low, high = hasty.share["ci95"]
+    assert low < 0.75 < high
+    page = write_index(run).read_text()
+    assert "<title>hasty: 75.0 %, 0.20 s; 4 pauses, 8 answers, 4 calls</title>" in page
+    assert "<title>patient: 0.0 %, 1.00 s; 3 pauses, 6 answers, 3 calls</title>" in page
+
+
+def test_without_labelled_turn_ends_all_answers_are_timed(tmp_path: Path) -> None:
+    run = survey(Run(run_of(tmp_path, {"one": ("", PATIENT)}, LABELS[:1])))
+    (system,) = cut_off_against_latency(run)
+    assert (system.name, system.share["mean"]) == ("", 0.0)
+    assert (system.latency["median"], system.latency["ci95"]) == (1000.0, None)
+
+
+def test_without_labelled_pauses_there_is_no_plane(tmp_path: Path) -> None:
+    run = survey(Run(run_of(tmp_path, {"one": ("", PATIENT)}, LABELS[1:])))
+    assert cut_off_against_latency(run) == []
+    assert "False cut-ins against response latency" not in write_index(run).read_text()
+
+
+def test_points_beyond_the_axis_widen_it() -> None:
+    points = [Point("<slow>", 4.0, 0.5, "", (3.0, 5.0), (0.2, 0.9)), Point("early", -0.1, 0.0, "")]
+    drawing = plane("P", "n", Axis(0, 2, 0.1, range(11), "seconds"), points).svg
+    xs = [float(x) for x in re.findall(r'(?:cx|x1|x2)="([-\d.]+)"', drawing)]
+    assert 40 <= min(xs) <= max(xs) <= 352
+    assert "&lt;slow&gt;" in drawing
+    assert "<slow>" not in drawing

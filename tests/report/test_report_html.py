@@ -1,7 +1,5 @@
 """The HTML report, read by a parser that knows only HTML, and once by a browser where one is installed."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os
@@ -155,7 +153,7 @@ def test_audio_that_no_browser_plays_is_the_session_s_own(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("drawing", "sentence"),
     [
-        ("A 0-2 4-6 | B 2.5-3.5 6.9-8", "B answered 2 of 2 opportunities; half of the answers came within 0.70 s."),
+        ("A 0-2 4-6 | B 2.5-3.5 6.9-8", "B answered 2 of 2 opportunities; half of the responses came within 0.70 s."),
         ("A 0-2 | B 2.4-5", "B answered 1 of 1 opportunity, after 0.40 s."),
         ("A 0-2 | B 13-15", "B answered none of 1 opportunity."),
         ("A 0-3 |", "A never finished a turn, so there was nothing for B to answer."),
@@ -201,23 +199,26 @@ def test_speech_that_began_with_the_other_s_is_named_beside_those_that_count(tmp
 
 
 def test_one_moment_of_each_kind_is_heard_first(tmp_path: Path) -> None:
-    """Five slow answers, all worse than the one stretch in which both speak, and than the silence of both."""
+    """Five slow responses, all worse than the one stretch in which both speak, and than the silence of both."""
     slow = [(10 * k, 10 * k + 2, 10 * k + 6, 10 * k + 8) for k in range(5)]
     a = " ".join(f"{start}-{end}" for start, end, *_ in slow)
     b = " ".join(f"{start}-{end}" for *_, start, end in slow)
     found = read(drawn_recording(tmp_path / "call", f"A {a} 54.4-56 | B {b} 50.1-56.5"))
     kinds = [
-        text.rstrip("0123456789. s") for text in re.findall(r"(slow answer|talk-over|both silent) [\d.]+ s", found.text)
+        text.rstrip("0123456789. s")
+        for text in re.findall(r"(slow response|talk-over|both silent) [\d.]+ s", found.text)
     ]
-    assert kinds[:2] == ["slow answer", "talk-over"]
-    assert kinds.count("slow answer") >= 5
+    assert kinds[:2] == ["slow response", "talk-over"]
+    assert kinds.count("slow response") >= 5
 
 
 def test_figures_have_denominators_and_what_chance_would_do(sample: Reading) -> None:
     text = read(sample).text.replace("\u00a0", " ")
     assert "6 of 7" in text
-    assert re.search(r"B stopped within 2 s for 1 of 3 \(by chance \d\.\d\)", text)
-    assert "All 7 opportunities count: answered 6, cut off 1, no answer 0: silence for 10 s" in text
+    assert re.search(r"Barge-in yield rate: 1 of 3, within 2 s \(by chance \d\.\d\)", text)
+    assert (
+        "All 7 opportunities count: responses 6, premature responses 1, no response 0 (B said nothing for 10 s" in text
+    )
 
 
 def test_an_open_line_that_ended_is_a_reason_for_a_missing_answer(tmp_path: Path) -> None:
@@ -226,10 +227,10 @@ def test_an_open_line_that_ended_is_a_reason_for_a_missing_answer(tmp_path: Path
         tmp_path / "call", "A 0-2 4-6 10-12 | B 2.5-3.5", 1, settings=META["settings"] | {"line_open": True}
     )
     text = read(recording).text.replace("\u00a0", " ")
-    why = "silence for 10 s, or for more than 3 s until A went on by itself, or to the end of a line that stayed open"
+    why = "B said nothing for 10 s, or A gave up waiting (after 3 s), or the call ended with the line open"
     assert "B answered 1 of 3 opportunities, after 0.50 s." in text
-    assert f"No answer: 2, {why}." in text
-    assert f"All 3 opportunities count: answered 1, cut off 0, no answer 2: {why}." in text
+    assert f"No response: 2: {why}." in text
+    assert f"All 3 opportunities count: responses 1, premature responses 0, no response 2 ({why})." in text
 
 
 def test_warnings_stand_before_everything_else(tmp_path: Path) -> None:
@@ -304,7 +305,7 @@ def test_a_browser_draws_the_page(sample: Reading, tmp_path: Path) -> None:
     (html,) = [attrs for tag, attrs in found.elements if tag == "html"]
     assert html.get("data-failed") is None
     assert html.get("data-drawn") == "yes"
-    assert "slow answer 4.0 s. A has finished, and B takes the floor after a gap of 4.00 s." in found.text
+    assert "slow response 4.0 s. A has finished, and B takes the floor after a gap of 4.00 s." in found.text
     assert sum("js-fill" in (attrs.get("class") or "") for _, attrs in found.elements) >= 7
     assert "0:26" in found.text
     assert "6 of 7 answered" in re.sub(r"\s+", " ", found.text)
@@ -323,6 +324,6 @@ def test_a_browser_draws_an_unanswered_wait_as_a_missing_answer(tmp_path: Path) 
     recording = drawn_recording(tmp_path / "call", "A 0-2 6-8 | B 13-14")
     path = write_report(recording, document_of(recording))
     found = Page(dump_dom(f"{path.as_uri()}#t=2", tmp_path / "profile"))
-    assert "no answer 4.0 s. B does not answer within 4.00 s; A goes on by itself." in found.text
+    assert "no response 4.0 s. B does not answer within 4.00 s; A goes on by itself." in found.text
     patterns = [attrs for tag, attrs in found.elements if tag == "pattern"]
     assert len(patterns) == 1

@@ -1,7 +1,5 @@
 """Both files of a table hold the same: texts of any kind, numbers that are there or not, more rows than one group."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The published schemas are what the types give, and what is made keeps to them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

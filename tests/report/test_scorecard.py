@@ -1,7 +1,5 @@
 """What a scorecard shows whatever the suite: its JSON, its page, its drawings."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -26,8 +24,8 @@ from fdbcore.report.scorecard.cases import listed
 from fdbcore.report.scorecard.document import document
 from fdbcore.report.scorecard.drawings import PANEL_GAP, PANEL_WIDTH, BarPart, bar, chart
 from fdbcore.report.scorecard.page import page
-from fdbcore.report.scorecard.screen import screen
-from fdbcore.report.scorecard.tables import paper_table, rows_csv
+from fdbcore.report.scorecard.screen import rows_table, screen
+from fdbcore.report.scorecard.tables import narrow_tables, paper_table, rows_csv
 from fdbcore.report.scorecard.verdicts import first_of, verdicts
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Figure, Measure, Scorecard, ScoredCase, ScoreRow, Telling
@@ -153,7 +151,7 @@ def test_the_page_shows_every_part_and_no_text_as_markup() -> None:
         "few calls", "left out: 1", "<code>c9</code> no recording", "&lt;one&gt; answers sooner.", "by day", "by night",
         "2 hung up", "0.75 to 1.50", "SD 0.50", "answer time s\xa0↓", "P by sign flips", "Most answer time: 1.25",
         "&lt;one&gt;, c1: book a table", "<bdi>&lt;one&gt;</bdi> is better", "cannot be told", "By task",
-        "worst first (answer time)", "every system", "answer time: from A&#39;s end", "plain/1",
+        "worst first (answer time)", "every system", "Answer time: from A&#39;s end", "plain/1",
     ):  # fmt: skip
         assert text in html
     assert "<one>" not in html
@@ -228,9 +226,11 @@ def test_a_list_names_the_first(n: int, expected: str) -> None:
 
 def test_differences_have_the_decimals_of_their_scale() -> None:
     in_seconds = changed(CARD.differences[0], p_corrected=0.0001, detectable=0.4321)
-    known = replace(CARD, differences=[in_seconds], detectable="the least", terms={"Smallest detectable": "The least."})
+    known = replace(
+        CARD, differences=[in_seconds], detectable="the least", terms={"Minimum detectable effect": "The least."}
+    )
     printed = screen(known, 100)
-    assert "p by sign flips; detectable: the least" in printed
+    assert "p by sign flips; minimum detectable effect: the least" in printed
     assert "The least." in shown(known)
     assert re.search(r"answer time +20 +-1.00 \[-1.50,-0.50\]  0.001  < 0.001 +0.43$", printed, re.MULTILINE)
     unknown = replace(known, differences=[changed(in_seconds, detectable=None)])
@@ -254,6 +254,41 @@ def test_long_tables_of_subsets_are_folded() -> None:
     rows = [ScoreRow("day", "system", "two", 20, {"late": Figure(1.0)}, subset=f"s{n}") for n in range(13)]
     folded, opened = (shown(replace(CARD, subsets=rows[:n])) for n in (13, 12))
     assert ('<details class="subset">' in folded, '<details class="subset" open>' in opened) == (True, True)
+
+
+def test_systems_stand_in_rows_and_conditions_side_by_side_before_what_is_folded() -> None:
+    head = shown().partition('<h2 id="systems-title">')[2]
+    table, _, folded = head.partition("<details>")
+    assert [*re.findall(r'scope="col">([^<]*)<', table)] == [
+        "system", "day: answer time s\xa0↓", "day: tasks done\xa0↑", "night: answer time s\xa0↓"
+    ]  # fmt: skip
+    cells = [re.sub(r"<[^>]*>|\s+", " ", cell).split() for cell in re.findall(r"<td[^>]*>(.*?)</td>", table, re.DOTALL)]
+    assert [" ".join(cell) for cell in cells] == [
+        "1.00 0.75 to 1.50", "0.750", "–", "2.00 1.75 to 2.50", "–", "3.00 2.75 to 3.50"
+    ]  # fmt: skip
+    assert folded.startswith("<summary><h3>by day</h3></summary>")
+    alone = replace(CARD, conditions={"day": "by day"}, rows=CARD.rows[:2])
+    assert "<summary><h3>by day" not in shown(alone)
+
+
+def test_tables_for_a_paper_have_at_most_eight_columns_and_no_figure_twice() -> None:
+    more = [Measure(f"m{number}", f"m{number}", 1, main=True) for number in range(7)]
+    figures = {scale.id: Figure(float(number)) for number, scale in enumerate(more)}
+    card = replace(CARD, scales=more, rows=[ScoreRow("day", "system", "two", 20, figures)])
+    first, second = narrow_tables(card)
+    assert (first.columns[3:], second.columns[3:]) == ([f"m{k}" for k in range(5)], ["m5", "m6"])
+    assert [*first.rows[0][3:], *second.rows[0][3:]] == [f"{k}.000" for k in range(7)]
+    assert (first.label, second.label) == ("tab:how-late-is-an-answer", "tab:how-late-is-an-answer-2")
+    (night,) = (table for table in narrow_tables(CARD) if table.rows[0][0] == "night")
+    assert night.rows == [["night", "two", "20", "3.00 [2.75, 3.50]"]]
+
+
+def test_what_was_published_stands_only_where_it_has_a_figure() -> None:
+    published = ScoreRow("day", "published", "paper", None, {"lost": Figure(0.5)})
+    card = replace(CARD, rows=[*CARD.rows, published])
+    table = rows_table(CARD.scales, [row for row in card.rows if row.condition == "day"], 100)
+    assert sum(line.startswith("paper ") for line in table) == 1
+    assert shown(card).count("<bdi>paper</bdi>") == 1
 
 
 def test_an_outcome_stands_in_place_of_the_value() -> None:
@@ -288,6 +323,19 @@ def test_a_bar_is_as_long_as_its_parts() -> None:
     assert parts == {"part p1": pytest.approx(238 / 3, abs=0.01), "part p3": pytest.approx(238 * 0.4 / 1.5, abs=0.01)}
     assert root.get("aria-label") == "answer time 0.90: 0.50 net, 0.00 none, 0.40 model"
     assert [path.get("class") for path in root.iter(f"{SVG}path")][1:] == ["mark ceiling", "mark other"]
+
+
+def test_many_scales_stand_in_rows_that_fit_a_page() -> None:
+    scales = [Measure(f"m{number}", f"scale {number}", 1, main=True) for number in range(7)]
+    rows = [ScoreRow("all", "system", "a", 20, {scale.id: Figure(0.5, 0.5, (0.4, 0.6)) for scale in scales})]
+    drawn = chart(scales, rows, "all")
+    root = ElementTree.fromstring(drawn)
+    width, height = (float(root.get(name, "nan")) for name in ("width", "height"))
+    assert width <= 1072, "so no text is drawn smaller than it is"
+    strips = {group.get("transform") for group in root if group.get("transform")}
+    assert strips == {f"translate(0 {height * number / 3:g})" for number in range(3)}
+    captions = [text.text for text in root.iter(f"{SVG}text") if str(text.text).startswith("scale")]
+    assert captions == [f"scale {number}, higher is better" for number in range(7)]
 
 
 def test_each_main_scale_has_a_panel_with_marks_where_the_values_are() -> None:

@@ -1,7 +1,5 @@
 """What is exported for TurnBench, by the rules of its scorer, on dialogues drawn as its annotators would label them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

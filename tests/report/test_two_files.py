@@ -15,7 +15,7 @@ from helpers.commands import command, done
 from helpers.corpus import replay
 from helpers.voices import RATE_HZ, voices, write
 
-from fdbcore.recording.files import AUDIO
+from fdbcore.recording.files import AUDIO, SOUND
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -127,6 +127,19 @@ def test_a_moment_of_index_html_plays_both_files(browser: Page, run: Path) -> No
     assert browser.evaluate("[...document.querySelectorAll('audio')].every(each => each.paused)")
 
 
+@pytest.mark.parametrize("place", ["index.html", "index.html#moments=response_latency_ms", "long/report.html#t=2"])
+def test_the_link_to_a_moment_is_copied(browser: Page, run: Path, place: str) -> None:
+    browser.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    opened(browser, f"{run.as_uri()}/{place}")
+    browser.locator(".copy:visible").first.click()
+    browser.wait_for_selector(".copy >> text=copied")
+    copied = browser.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith((run / "long" / "report.html").as_uri())
+    opened(browser, copied)
+    browser.wait_for_selector("#detail b")
+    assert browser.locator("#detail b").inner_text().startswith("0:02.0"), "A's turn ends there"
+
+
 def test_a_missing_side_is_told(browser: Page, run: Path) -> None:
     agent = run.parent / "calls" / "long-agent.wav"
     gone = agent.rename(agent.with_suffix(".gone"))
@@ -147,9 +160,7 @@ def test_the_pages_link_both_files_and_copy_none(run: Path) -> None:
     assert sides == {name: f"../calls/{name}-caller.wav ../calls/{name}-agent.wav#lead=0.5" for name in CALLS}
     page = (run / "long" / "report.html").read_text()
     assert 'data-files="../../calls/long-caller.wav ../../calls/long-agent.wav#lead=0.5"' in page
-    assert "browsers cannot play" not in page
-    assert not list(run.rglob(AUDIO))
-    assert not (run / "clips").exists()
+    assert not [*run.rglob(AUDIO), *run.rglob(SOUND)]
 
 
 def test_the_sides_of_exchanged_files_are_named_in_their_order(tmp_path: Path) -> None:
@@ -162,15 +173,13 @@ def test_the_sides_of_exchanged_files_are_named_in_their_order(tmp_path: Path) -
     assert listed(tmp_path / "run")[0]["audio"] == "../long-caller.wav#lead=0.25 ../long-agent.wav"
 
 
-def test_a_pair_that_no_browser_plays_says_what_can(tmp_path: Path) -> None:
+def test_a_pair_that_no_browser_plays_is_heard_as_one_copy(tmp_path: Path) -> None:
     for name, drawing in CALLS.items():
         for side, samples in zip(("caller", "agent"), voices(drawing).T, strict=True):
             write(tmp_path / f"{name}-{side}.wav", samples.astype(np.float64) / 32_768)
     assert replay(tmp_path, "--pair", "*-caller.wav", "*-agent.wav", out=tmp_path / "run").exit_code == 0
-    told = [(call["audio"], call["unplayable"]) for call in listed(tmp_path / "run")]
-    assert told == [
-        (None, "browsers cannot play its source (pcm_f64le); a page by `fdbcore report RUN --call NAME` can")
-    ] * len(CALLS)
+    told = [(call["audio"], call["silent"]) for call in listed(tmp_path / "run")]
+    assert told == [(f"{name}/sound.webm", None) for name in CALLS]
 
 
 def test_pages_without_audio_do_not_tell_the_files(run: Path) -> None:

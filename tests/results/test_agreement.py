@@ -1,7 +1,5 @@
 """Agreement of raters, for all suites: who is compared, on what, and by which figures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from random import Random

@@ -1,7 +1,5 @@
 """Items are pooled, compared and counted as passing: against loops that try everything, and another library."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import combinations, product
@@ -15,12 +13,12 @@ from msgspec import structs
 from scipy.stats import binomtest
 
 from fdbcore.results.comparing import detectable, differences, every_two, gated_differences
-from fdbcore.results.passing import passes_of
 from fdbcore.results.pooling import (
     ScoredItem,
     draws_of_ids,
     figure_of_ids,
     figure_of_values,
+    passes_of,
     rows_of,
     trimmed_mean,
     with_sd,

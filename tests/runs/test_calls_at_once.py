@@ -1,7 +1,5 @@
 """The search for how many live calls a machine holds, and what takes its result."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

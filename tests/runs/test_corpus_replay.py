@@ -1,7 +1,5 @@
 """Many calls at once, on a corpus whose truth is known: tables and page say what was built; nothing stops the rest."""
 
-from __future__ import annotations
-
 import csv
 import gc
 import json
@@ -9,9 +7,6 @@ import multiprocessing
 import os
 import re
 import signal
-import subprocess
-import sys
-import time
 import tracemalloc
 from pathlib import Path
 from statistics import median
@@ -19,12 +14,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.commands import done
+from helpers.commands import done, started
 from helpers.corpus import BUILT, Ran, build, ran, replay
+from helpers.patience import PATIENCE_S, wait_until
 from helpers.voices import voices, write
 
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import score
+from fdbcore.clock import now_ns
 from fdbcore.endpoints.replay import ReplayEndpoint
 from fdbcore.errors import InputError, RecordingError
 from fdbcore.measures.health.examine import HealthProbe
@@ -121,7 +118,7 @@ def test_the_page_and_the_summary_pool_what_was_built(ran: Ran) -> None:
     links = [f'<a href="#moments=answered_per_turn{part}">{n}</a>' for part, n in (("", answered), (".all", turns))]
     assert f"{links[0]} of {links[1]} opportunities" in page
     assert f"B answered {100 * answered / turns:.1f} % of {turns} opportunities" in page
-    histogram = page[page.index("Answer time of each call") :]
+    histogram = page[page.index("Response latency of each call") :]
     bars = re.findall(r"<title>B: ([\d.]+) to ([\d.]+) s: (\d+) ", histogram[: histogram.index("</figure>")])
     counted = {(float(low), float(high)): int(n) for low, high, n in bars if int(n)}
     rows = table(ran.run / "calls.csv")
@@ -135,9 +132,9 @@ def test_the_worst_moments_of_each_kind_come_first(ran: Ran) -> None:
     page = (ran.run / "index.html").read_text()
     cards = re.findall(r'<b>([^<]+)</b><span class="where"><a href="[^"]+">(\w+) <', page)
     kinds = [(text.rstrip("0123456789. s"), name) for text, name in cards]
-    assert ("no answer", "mute") in kinds
-    assert [name for text, name in kinds if text == "slow answer"] == ["slow", "slow"]
-    assert {name for text, name in kinds if text.startswith("cut A off")} == {"early", "mixed"}
+    assert ("no response", "mute") in kinds
+    assert [name for text, name in kinds if text == "slow response"] == ["slow", "slow"]
+    assert {name for text, name in kinds if text.startswith("cut in")} == {"early", "mixed"}
     assert f'data-src="{os.path.relpath(ran.calls, ran.run)}/mute.wav"' in page
     assert not re.search(r"<[^>]+(?:src|href)=\"https?:", page)
 
@@ -195,7 +192,7 @@ def test_one_call_into_a_run_of_several_goes_the_way_of_several(tmp_path: Path) 
     assert [call["name"] for call in embedded(run / "index.html")["calls"]] == ["one"]
     log = tmp_path / "log.jsonl"
     log.write_text('{"time": 1.0, "name": "asr"}\n')
-    assert "no stage times" in replay(folder, "--marks", log, out=run, code=0).stdout
+    assert "no stage times" in replay(folder, "--agent-log", log, out=run, code=0).stdout
     with pytest.raises(InputError, match="a run with tables"):
         replay_alone(folder / "one.wav", out=run)
 
@@ -219,13 +216,6 @@ def test_a_corpus_that_was_moved_is_kept_and_linked_at_its_new_place(tmp_path: P
     assert 'data-src="../moved/mute.wav"' in (run / "index.html").read_text()
 
 
-def started(*arguments: object) -> subprocess.Popen[str]:
-    """The command in a session of its own, as a terminal would have it."""
-    command = [sys.executable, "-m", "fdbcore.cli", "replay", "--vad", "energy", *map(str, arguments)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
-
-
 def linked(folder: Path, count: int) -> Path:
     """A folder with so many calls of a minute, which are one."""
     folder.mkdir()
@@ -236,9 +226,7 @@ def linked(folder: Path, count: int) -> Path:
 
 
 def wait_for_calls(run: Path, count: int) -> None:
-    deadline = time.monotonic() + 60
-    while len(list(run.glob(f"*/{QUANTITIES}"))) < count and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: len(list(run.glob(f"*/{QUANTITIES}"))) >= count)
 
 
 def test_a_name_that_is_no_text_is_a_call_like_any_other(tmp_path: Path) -> None:
@@ -344,10 +332,10 @@ def test_what_a_replay_that_died_has_left_is_replaced_and_nothing_else(tmp_path:
 
 def test_a_kill_loses_only_what_was_being_replayed(tmp_path: Path) -> None:
     calls, run = linked(tmp_path / "calls", 20), tmp_path / "run"
-    process = started("--jobs", "1", "--out", run, calls)
+    process = started("replay", "--vad", "energy", "--jobs", "1", "--out", run, calls)
     wait_for_calls(run, 4)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_S)
     known = Run(run).calls
     waiting = [call for call in known if call.status == WAITING]
     assert {call.status for call in known} == {DONE, WAITING}  # what was whole is told, though nothing wrote it down
@@ -364,10 +352,10 @@ def test_a_kill_loses_only_what_was_being_replayed(tmp_path: Path) -> None:
 
 def test_ctrl_c_is_one_line_and_the_same_command_goes_on(tmp_path: Path) -> None:
     calls, run = linked(tmp_path / "calls", 300), tmp_path / "run"  # more than end while a busy machine looks away
-    process = started("--out", run, calls)
+    process = started("replay", "--vad", "energy", "--out", run, calls)
     wait_for_calls(run, 3)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the group
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, stdout) == (130, ""), stderr
     told = re.fullmatch(
         r"fdbcore replay: interrupted, (\d+) of 300 calls ended; run the same command again to continue\n", stderr
@@ -460,3 +448,14 @@ def test_memory_does_not_grow_with_the_number_of_calls(tmp_path: Path) -> None:
         held.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
     assert held[-1] - held[0] < 50_000
+
+
+def test_calls_that_cannot_be_read_tell_nothing_of_the_time_left() -> None:
+    began_ns, progress, made_ns = now_ns(), ReplayProgress(10, failed=4), now_ns()
+    assert (progress.ended, progress.calls_per_s, progress.left_s) == (4, 0.0, None)
+    progress.add(ReplayResult(4, DONE, None, None, audio_s=60.0))
+    assert progress.ended == 5
+    least_s, left_s, most_s = (now_ns() - made_ns) / 1e9, progress.left_s, (now_ns() - began_ns) / 1e9
+    # One was replayed since the beginning, so the other five take five times what it took.
+    assert left_s is not None
+    assert 5.0 * least_s - 1e-6 <= left_s <= 5.0 * most_s + 1e-6

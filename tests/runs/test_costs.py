@@ -1,7 +1,5 @@
 """What live calls cost: from their events and the table of models, by call, system and run; and a limit for it."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A call whose examiner is at fault is invalid, and is held again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What judges have answered, in one file that several scorings write at once."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Agents' logs of many calls: joined by name, kept in each recording, pooled; what fits nothing is named."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path
@@ -38,7 +36,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_folder_of_logs_is_joined_by_name_and_kept_in_each_recording(calls: Path, tmp_path: Path) -> None:
-    result = replay(calls / "calls", "--marks", calls / "logs", "--out", tmp_path, code=0)
+    result = replay(calls / "calls", "--agent-log", calls / "logs", "--out", tmp_path, code=0)
     assert f"logs in {calls / 'logs'} that fit no call: 1: {calls / 'logs' / 'fourth.jsonl'}" in result.stderr
     flat = " ".join(result.stdout.split())
     assert "agents' logs 24 answers of 3 calls split at their events" in flat
@@ -55,7 +53,7 @@ def test_a_folder_of_logs_is_joined_by_name_and_kept_in_each_recording(calls: Pa
     for row in rows:
         assert sum(float(row[name]) for name in stages) == pytest.approx(float(row["answer_ms"]), abs=1e-6)
     page = (tmp_path / "index.html").read_text()
-    assert "Where the answer time goes" in page
+    assert "Where the response latency goes" in page
     assert "24 answers of 3 calls" in page
     assert '<a href="#moments=stage_first_token_to_first_audio">24</a>' in page
     behind = (tmp_path / "pages" / "stage_first_token_to_first_audio.js").read_text()
@@ -70,10 +68,10 @@ def test_logs_come_to_calls_that_are_kept_and_change_with_their_files(calls: Pat
     made = {name: (run / name / META).stat().st_mtime_ns for name in CALLS}
     for name in CALLS:
         (save(logs / f"{name}.jsonl", [])).write_bytes((calls / "logs" / f"{name}.marks.jsonl").read_bytes())
-    assert "24 answers of 3 calls" in replay(calls / "calls", "--marks", logs / "*.jsonl", "--out", run).stdout
+    assert "24 answers of 3 calls" in replay(calls / "calls", "--agent-log", logs / "*.jsonl", "--out", run).stdout
     laid = {name: (run / name / MARKS).stat().st_mtime_ns for name in CALLS}
     (logs / "two.jsonl").write_bytes((logs / "one.jsonl").read_bytes())
-    result = replay(calls / "calls", "--marks", logs, "--out", run, code=0)
+    result = replay(calls / "calls", "--agent-log", logs, "--out", run, code=0)
     flat = " ".join(result.stdout.split())
     assert "16 answers of 2 calls" in flat
     assert "!! two: no stage times: its clock cannot be found" in flat
@@ -87,14 +85,17 @@ def test_a_column_of_the_table_names_logs(calls: Path, tmp_path: Path) -> None:
     table = tmp_path / "meta.csv"
     logs = [calls / "logs" / "one.marks.jsonl", "missing.jsonl", ""]
     rows = [f"{name}.wav,{log},v1" for name, log in zip(CALLS, logs, strict=True)]
-    table.write_text("\n".join(["file,marks_file,version", *rows]))
+    table.write_text("\n".join(["file,agent_log_file,version", *rows]))
     result = replay(calls / "calls", "--meta", table, "--out", tmp_path / "run", code=0)
     flat = " ".join(result.stdout.split())
     assert "8 answers of 1 call" in flat
     assert "two: no stage times: missing.jsonl: cannot be read: No such file" in flat
     assert all(call["columns"] == {"version": "v1"} for call in read_corpus(tmp_path / "run")["calls"])
-    both = replay(calls / "calls", "--meta", table, "--marks", calls / "logs", "--out", tmp_path / "run")
-    assert (both.exit_code, "give --marks, or the column marks_file of --meta, not both" in both.stderr) == (2, True)
+    both = replay(calls / "calls", "--meta", table, "--agent-log", calls / "logs", "--out", tmp_path / "run")
+    assert (both.exit_code, "give --agent-log, or the column agent_log_file of --meta, not both" in both.stderr) == (
+        2,
+        True,
+    )
 
 
 def test_columns_of_the_table_say_the_clock_and_the_session_of_each_log(calls: Path, tmp_path: Path) -> None:
@@ -105,44 +106,50 @@ def test_columns_of_the_table_say_the_clock_and_the_session_of_each_log(calls: P
     table = tmp_path / "meta.csv"
     began = ["-1000000,", ",1970-01-01T00:16:40.001Z", "soon,"]
     rows = [f"{name}.wav,all.jsonl,{name},{began}" for name, began in zip(CALLS, began, strict=True)]
-    table.write_text("\n".join(["file,marks_file,marks_session,Marks_offset_ms,marks_started_at", *rows]))
+    table.write_text("\n".join(["file,agent_log_file,agent_log_session,Marks_offset_ms,agent_log_started_at", *rows]))
     result = replay(calls / "calls", "--meta", table, "--out", tmp_path / "run", code=0)
     kept = {name: read_json(tmp_path / "run" / name / MARKS) for name in CALLS}
     assert [kept[name]["given_offset_ms"] for name in CALLS] == [-1_000_000, pytest.approx(-1_000_001), None]
     assert [kept[name]["given_session"] for name in CALLS] == list(CALLS)
     assert [len(kept[name]["marks"]) + kept[name]["outside"] for name in CALLS] == [10, 10, 0]
     assert [sum("playback" in a["events_ms"] for a in kept[name]["answers"]) for name in CALLS] == [2, 2, 0]
-    noted = "marks_offset_ms or marks_started_at that cannot be read, so the clock is looked for: 1: three: 'soon'"
+    noted = (
+        "agent_log_offset_ms or agent_log_started_at that cannot be read, so the clock is looked for: 1: three: 'soon'"
+    )
     assert noted in " ".join(result.stderr.split())
     assert "can fit only 2 starts of B's turns" in " ".join(result.stdout.split())
     table.write_text(table.read_text().replace("soon,", ",1970-01-01T00:16:40Z"))
     result = replay(calls / "calls", "--meta", table, "--out", tmp_path / "run")
-    assert "marks_started_at in whole seconds, so the outer stages may be wrong by as much: 1: three" in result.stderr
+    assert (
+        "agent_log_started_at in whole seconds, so the outer stages may be wrong by as much: 1: three" in result.stderr
+    )
     assert read_json(tmp_path / "run" / "three" / MARKS)["given_offset_ms"] == -1_000_000
 
 
 def test_logs_that_cannot_be_joined_are_wrong_arguments(calls: Path, tmp_path: Path) -> None:
     out = ("--out", tmp_path / "run")
-    none = replay(calls / "calls", "--marks", calls / "logs" / "fourth.jsonl", *out, code=2)
+    none = replay(calls / "calls", "--agent-log", calls / "logs" / "fourth.jsonl", *out, code=2)
     assert (
         "expected logs of the calls to replay, such as one.jsonl; got only others, such as fourth.jsonl" in none.stderr
     )
     twice = tmp_path / "twice"
     for name in ("one.jsonl", "one.json"):
         save(twice / name, log_of(np.random.default_rng(1), exchanges(np.random.default_rng(1))[1]))
-    assert "expected one log of the call one, got " in replay(calls / "calls", "--marks", twice, *out, code=2).stderr
-    assert "got 3 .wav" in replay(calls / "calls", "--marks", calls / "calls", *out, code=2).stderr
-    pattern = replay(calls / "calls", "--marks", tmp_path / "*.jsonl", *out)
+    assert (
+        "expected one log of the call one, got " in replay(calls / "calls", "--agent-log", twice, *out, code=2).stderr
+    )
+    assert "got 3 .wav" in replay(calls / "calls", "--agent-log", calls / "calls", *out, code=2).stderr
+    pattern = replay(calls / "calls", "--agent-log", tmp_path / "*.jsonl", *out)
     assert (pattern.exit_code, "expected a pattern of logs, got one that matches none" in pattern.stderr) == (2, True)
     for name in ("monday", "tuesday"):
         (tmp_path / "days" / name).mkdir(parents=True)
         (tmp_path / "days" / name / "one.wav").symlink_to(calls / "calls" / "one.wav")
-    fits_two = replay(tmp_path / "days", "--marks", calls / "logs" / "one.marks.jsonl", *out)
+    fits_two = replay(tmp_path / "days", "--agent-log", calls / "logs" / "one.marks.jsonl", *out)
     assert (fits_two.exit_code, "fits 2 of the calls" in fits_two.stderr) == (2, True)
     days = tmp_path / "logs_of_days"
     for name in ("monday", "tuesday"):
         save(days / name / "one.jsonl", []).write_bytes((calls / "logs" / "one.marks.jsonl").read_bytes())
-    by_day = replay(tmp_path / "days", "--marks", days, "--json", *out)
+    by_day = replay(tmp_path / "days", "--agent-log", days, "--json", *out)
     assert [len(each["marks"]["answers"]) for each in json.loads(by_day.stdout)["sessions"]] == [8, 8]
 
 
@@ -151,7 +158,7 @@ def test_a_replay_without_logs_keeps_those_of_all_calls(calls: Path, tmp_path: P
     audio.mkdir()
     for name in CALLS:
         (audio / f"{name}.wav").write_bytes((calls / "calls" / f"{name}.wav").read_bytes())
-    replay(audio, "--marks", calls / "logs", "--out", run)
+    replay(audio, "--agent-log", calls / "logs", "--out", run)
     (audio / "two.wav").write_bytes((calls / "calls" / "three.wav").read_bytes())
     result = replay(audio, "--set", "lapse_ms=2900", "--out", run)
     flat = " ".join(result.stdout.split())
@@ -164,7 +171,7 @@ def test_a_replay_without_logs_keeps_those_of_all_calls(calls: Path, tmp_path: P
 def test_a_log_that_only_left_out_spans_refuse_comes_back_with_them(calls: Path, tmp_path: Path) -> None:
     file, log = calls / "calls" / "one.wav", calls / "logs" / "one.marks.jsonl"
     part, whole = tmp_path / "part", tmp_path / "whole"
-    assert replay(file, "--marks", log, "--to", "0:05", "--out", part).exit_code == 1
+    assert replay(file, "--agent-log", log, "--to", "0:05", "--out", part).exit_code == 1
     assert read_json(part / "one" / MARKS)["refused"]
     assert replay(part, "--from", "0", "--out", whole).exit_code == 0
     assert len(read_json(whole / "one" / MARKS)["answers"]) == 8

@@ -1,7 +1,5 @@
 """Requests: what the library makes of them is what the commands do, and each option is one thing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

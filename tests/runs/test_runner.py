@@ -1,7 +1,5 @@
 """Many cases: their order, how each ends, what a dead process and a stopped run leave, and what is held again."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Mapping

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from click.testing import Result
+from fakes.loopback import free_port
 from fakes.run_parties import install
 from helpers.commands import command
 from scipy.io import wavfile
@@ -128,9 +128,7 @@ def test_what_the_far_end_prints_is_no_fault(tmp_path: Path, monkeypatch: pytest
 
 
 def test_doctor_says_what_it_waits_for_and_names_a_system_once() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     nobody, away = f"webrtc://127.0.0.1:{port}?join_s=0.5", "moshi://127.0.0.1:9"
     done = doctor(nobody, away, code=1)
     assert f"{nobody}: waiting for a peer; side B: join within 0.5 s at http://127.0.0.1:{port}" in done.stderr

@@ -1,7 +1,5 @@
 """Addresses and their settings: how they are read, what is said of wrong ones, and that the docs list them all."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

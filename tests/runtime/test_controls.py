@@ -1,7 +1,5 @@
 """What others wrote is no command to a terminal, and XML holds it: names, columns, messages, texts of drawings."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """When missed ticks make a call invalid, and what is said to have stood still."""
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Nothing that may be a secret is shown or written down."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os
@@ -16,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from fakes.parties import Speaker
 from helpers.documents import document_of
+from helpers.patience import PATIENCE_S
 
 from fdbcore.cli.main import main
 from fdbcore.errors import SettingsError
@@ -217,7 +216,7 @@ for unit in ("key", "?", "?a", "://", "key='", "Authorization: "):
 
 def test_a_line_takes_a_time_in_proportion_to_its_length() -> None:
     """With the square of it, these would take an hour; they take a second."""
-    subprocess.run([sys.executable, "-c", LONG], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", LONG], check=True, timeout=PATIENCE_S)
 
 
 QUOTES = """
@@ -247,7 +246,7 @@ def test_no_artefact_and_no_screen_of_a_run_holds_a_secret_that_its_system_quote
     for command in commands:
         done = subprocess.run(
             [sys.executable, "-m", "fdbcore.cli", *command],
-            cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=120,
+            cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=PATIENCE_S,
         )  # fmt: skip
         assert b"Traceback" not in done.stderr
         assert holds(done.stdout + done.stderr) == [], command

@@ -1,7 +1,5 @@
 """When a call with a recorded user is over: by the rule, tick by tick, against a plain reading of the speech so far."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

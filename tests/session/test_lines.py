@@ -1,7 +1,5 @@
 """Our detectors over 200 lines: what they find must not depend on gain, floor or comfort noise."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -1,7 +1,5 @@
 """A side that is muted at the start: what the other one hears, what is recorded and told, and what is measured."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,15 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from fakes.parties import Caller, LoudVad, Speaker
+from helpers.commands import done
 from helpers.drawn import activity
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.io import wavfile
 
-import fdbcore.runs.replay
-from fdbcore.cli.main import main
+import fdbcore
 from fdbcore.clock import MonotonicClock, VirtualClock
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.opportunities import opportunities_in
@@ -113,8 +110,7 @@ def test_a_replay_gives_the_same_events_and_measures(tmp_path: Path) -> None:
     assert muted(replayed) == muted(live) != []
     assert replayed.dialogue.muted_ticks == live.dialogue.muted_ticks == 400
     assert timing_quantities(replayed.dialogue) == timing_quantities(live.dialogue)
-    told = CliRunner().invoke(main, ["replay", str(live.path), "--out", str(tmp_path / "told")])
-    shown = " ".join(told.output.split())
+    shown = " ".join(done("replay", live.path, "--out", tmp_path / "told").output.split())
     assert "B's first sound was muted" in shown
     assert "muted B until 0:04, since A opens the call; no figure counts this time; 2.10 s of sound are lost" in shown
     assert "the same turn events and activity as in the original call, bit for bit" in shown

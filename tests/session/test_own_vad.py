@@ -1,7 +1,5 @@
 """Detectors of one's own: found by their address, used as ours are, and held to what ours are held to."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -12,11 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command, done
 from helpers.voices import DIALOGUE, voices, write
 
 from fdbcore import WindowVad, vad_faults
-from fdbcore.cli.main import main
 from fdbcore.errors import MissingExtraError, SettingsError
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import VADS, vad
@@ -193,8 +190,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def replayed(*arguments: str) -> Recording:
-    ran = CliRunner().invoke(main, ["replay", "call.wav", *arguments, "--out", "RUN"], catch_exceptions=False)
-    assert ran.exit_code == 0, ran.output
+    done("replay", "call.wav", *arguments, "--out", "RUN")
     return Recording(Path("RUN/call"))
 
 
@@ -205,10 +201,7 @@ def test_the_class_of_the_page_replays_and_is_kept(here: Path) -> None:
     assert described["name"] == "my_vad:MyVad"
     assert described["settings"]["above_dbfs"] == -45
     assert len(first.turn_events) > 5
-    again = CliRunner().invoke(
-        main, ["replay", "RUN/call", "--out", "AGAIN", "--vad", "my_vad:MyVad"], catch_exceptions=False
-    )
-    assert again.exit_code == 0, again.output
+    done("replay", "RUN/call", "--out", "AGAIN", "--vad", "my_vad:MyVad")
     second = Recording(Path("AGAIN/call"))
     assert second.meta["held"]["same"]
     assert second.meta["settings"]["vad"] == first.meta["settings"]["vad"]
@@ -220,13 +213,12 @@ def test_processes_of_their_own_find_it_too(here: Path) -> None:
     (here / "calls").mkdir()
     for name in ("call.wav", "other.wav"):
         write(here / "calls" / name, voices(DIALOGUE))
-    for command in (
+    for words in (
         ["replay", "calls", "--out", "MANY"],
         ["run", "--clips", "calls/call.wav", "--system", "echo", "--clock", "virtual", "--max-s", "3", "--out", "LIVE"],
     ):
-        ran = CliRunner().invoke(main, [*command, *options], catch_exceptions=False)
-        assert ran.exit_code == 0, ran.output
-        held = {path.parent for path in (here / command[-1]).glob("**/meta.json")}
+        done(*words, *options)
+        held = {path.parent for path in (here / words[-1]).glob("**/meta.json")}
         assert {Recording(path).meta["settings"]["vad"]["B"]["name"] for path in held} == {"my_vad:MyVad"}
 
 
@@ -261,7 +253,7 @@ class Made(Detector):
 
 def refused(*arguments: str) -> str:
     """The line that a command ends with."""
-    ran = CliRunner().invoke(main, arguments)
+    ran = command(*arguments)
     assert ran.exit_code != 0
     assert isinstance(ran.exception, SystemExit), ran.exception
     told = [line for line in ran.output.splitlines() if "bad:" in line]
@@ -309,8 +301,7 @@ def test_so_it_is_live_and_what_was_heard_can_be_replayed(bad: Path) -> None:
     asked = ["--clips", "call.wav", "--system", "echo", "--clock", "virtual", "--max-s", "3", "--out", "LIVE"]
     assert refused("run", *asked, "--vad", "bad:Detector", "--quiet").endswith(FAILED)
     (held,) = {path.parent for path in Path("LIVE").glob("*/meta.json")}
-    ran = CliRunner().invoke(main, ["replay", str(held), "--vad", "energy", "--out", "AGAIN"], catch_exceptions=False)
-    assert ran.exit_code == 0, ran.output
+    done("replay", held, "--vad", "energy", "--out", "AGAIN")
     assert Recording(Path("AGAIN") / held.name).n_ticks == 164
 
 
@@ -377,9 +368,7 @@ class Pushes:
 def test_an_unknown_detector_is_one_line(name: str, told: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(told)):
         vad(name)
-    ran = CliRunner().invoke(main, ["replay", "x.wav", "--vad", name])
-    assert ran.exit_code == 2
-    assert f"--vad: {told}" in ran.output
+    assert f"--vad: {told}" in command("replay", "x.wav", "--vad", name, code=2).output
 
 
 def test_another_package_adds_a_detector_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """The loop: who hears what when, what is recorded, and that the clock changes nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from threading import Event
 
@@ -9,6 +7,7 @@ import numpy as np
 import pytest
 from fakes.parties import Echo, LoudVad, Speaker
 from helpers.drawn import activity
+from helpers.patience import PATIENCE_S
 
 from fdbcore.clock import MonotonicClock, VirtualClock
 from fdbcore.errors import SettingsError
@@ -110,7 +109,7 @@ def test_parties_are_opened_at_once_unless_asked_to_be_in_turn(tmp_path: Path, i
 
     class Slow(Speaker):
         def open(self, side: Side) -> None:
-            met_b.append(b_is_opening.wait(0.2))
+            met_b.append(b_is_opening.wait(0.2 if in_turn else PATIENCE_S))
 
     class Quick(Speaker):
         def open(self, side: Side) -> None:

@@ -1,7 +1,5 @@
 """Tool calls on the loop: when each result comes, and what becomes of each call that goes wrong."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Both voice detectors by their protocol, on synthetic speech with known truth, and on real speech if it is there."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import math

@@ -1,7 +1,5 @@
 """Recorded users: what folders and lists hold, how a clip is played, and what is exported of a run over clips."""
 
-from __future__ import annotations
-
 import json
 import wave
 from collections.abc import Mapping

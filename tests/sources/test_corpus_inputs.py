@@ -1,7 +1,5 @@
 """What folders, patterns and lists name, and how a table of columns is joined: nothing is lost without a word."""
 
-from __future__ import annotations
-
 import sys
 import unicodedata
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Numbers, JSON and tables that nobody should write: each is refused by name in one line, and soon."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Label files as people and tools write them, what is wrong with some, and to which call each label belongs."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

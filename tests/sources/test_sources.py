@@ -1,7 +1,5 @@
 """From names to sessions, and the two sides of a session: which, where, and in step."""
 
-from __future__ import annotations
-
 import json
 import os
 import tracemalloc

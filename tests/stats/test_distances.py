@@ -1,7 +1,5 @@
 """Distances of samples against scipy's, and what two halves of one kind are apart."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pytest

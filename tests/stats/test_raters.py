@@ -1,7 +1,5 @@
 """Kappa and alpha against published values, and against their definitions spelt out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

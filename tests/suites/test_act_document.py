@@ -1,7 +1,5 @@
 """The document of scored responses: means, intervals, comparisons, diagnosis, cases, and what was left out."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Sequence
@@ -358,7 +356,7 @@ def test_of_two_equal_systems_it_is_said_that_they_do_not_differ(n: int) -> None
     assert not any("0.000" in text for text in card.statements)
     page = scorecard_page(card, SUITE)
     assert page.count("no difference") == len(COMPARED)
-    assert "smallest detectable" not in page
+    assert "minimum detectable effect" not in page
     assert "detectable  " not in screen(card, 100)
 
 

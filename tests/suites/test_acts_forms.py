@@ -1,7 +1,5 @@
 """Neighbours of one act, the best constant reply, and references: the first or the nearest."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

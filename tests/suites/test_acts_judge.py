@@ -1,7 +1,5 @@
 """A judge on the content of replies, over real HTTP: what it reads, and what stands beside the acts."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

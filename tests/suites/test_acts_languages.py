@@ -1,7 +1,5 @@
 """The page in Japanese: no English sentence is left but names and quoted text, whatever the document has."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

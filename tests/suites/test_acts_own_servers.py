@@ -1,7 +1,5 @@
 """The dialogue-act benchmark with models of one's own servers, which each job of a cluster gives another place."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -180,7 +180,7 @@ def test_uniform_weights_stand_beside_as_a_control() -> None:
 
 def test_the_comparisons_are_those_of_the_document() -> None:
     document = make_document(("a", "b", "c"), n=60)
-    found = [cells for cells in Page(page(document)).rows if "smallest detectable" in cells]
+    found = [cells for cells in Page(page(document)).rows if "minimum detectable effect" in cells]
     expected = sorted(document["differences"], key=lambda c: ("wed", "wlcs", "f1").index(c["measure"]))
     assert [cells["difference"].strip() for cells in found] == [mean(c["difference"]) for c in expected]
     assert [cells["95 % interval"].strip() for cells in found] == [span(c["ci95"]) for c in expected]

@@ -1,7 +1,5 @@
 """`fdbcore agree` on people's ratings of replies beside WLCS, WED and F1."""
 
-from __future__ import annotations
-
 import csv
 import json
 import random

@@ -1,7 +1,5 @@
 """Whoever makes a set, replies to it and annotates replies is told the same, in the language of the set."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

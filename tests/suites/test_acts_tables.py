@@ -1,7 +1,5 @@
 """The paper's experiment by the documented commands: two generators, two systems, and Tables 1 and 2."""
 
-from __future__ import annotations
-
 import csv
 import json
 import random

@@ -1,7 +1,5 @@
 """Tag sets: the shipped ones, what is wrong with a file, and a set whose acts are not those of the paper."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`fdbcore score --suite dialogue-acts --turns`: from audio or a run to the acts of every turn, over real sockets."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

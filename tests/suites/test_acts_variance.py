@@ -1,7 +1,5 @@
 """Which share of the variance of WED is the annotator's, and what several sets cannot tell, by the command."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

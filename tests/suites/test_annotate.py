@@ -1,7 +1,5 @@
 """Replies labelled by a language model: corrections, repeats, what is unscored, and that nothing is asked twice."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

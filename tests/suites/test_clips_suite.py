@@ -1,7 +1,5 @@
 """`--suite clips`: recorded users with labels as a benchmark, from the command to the scorecard."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -151,7 +149,7 @@ def test_the_worst_calls_are_those_without_an_answer_then_the_slow(folder: Path)
     assert keys[0] == ("answered_per_turn", 1)
     assert ("response_latency_ms", -1) in keys
     page = (folder / "RUN-scores" / "report.html").read_text()
-    assert f'value="{worst}">worst first (answered)' in page
+    assert f'value="{worst}">worst first (response rate)' in page
 
 
 def test_a_run_that_is_named_again_counts_once(folder: Path, tmp_path: Path) -> None:

@@ -1,13 +1,10 @@
 """`fdbcore dataset speak`: the clips that the paper asks for, whoever speaks, and nothing lost or spoken twice."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,8 @@ import numpy as np
 import pytest
 from click.testing import Result
 from fakes.talker import samples
-from helpers.commands import command, done
+from helpers.commands import command, done, is_running
+from helpers.patience import PATIENCE_S, wait_until
 from helpers.talker import TALKER, TEXTS, clip, record
 from scipy.io import wavfile
 
@@ -129,10 +127,7 @@ def test_a_command_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) 
     party = speaker(f"exec:timeout_s=1 sh -c {shlex.quote(child)}")
     with pytest.raises(InputError, match="got none within 1 s: "):
         party.speak("x", "あ")
-    deadline = time.monotonic() + 30
-    while is_running(mark.read_text().strip()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: not is_running(mark.read_text().strip()))
 
 
 def test_a_command_that_never_stops_writing_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,21 +152,11 @@ def test_what_a_speaker_started_ends_with_the_command(folder: Path, tmp_path: Pa
         tts,
     ]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE) as process:
-        deadline = time.monotonic() + 60
-        while not mark.is_file():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(mark.is_file)
         process.terminate()
-        _, told = process.communicate(timeout=60)
+        _, told = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, b"run the same command again to continue" in told) == (130, True)
     assert not is_running(mark.read_text().strip())
-
-
-def is_running(number: str) -> bool:
-    try:
-        return Path(f"/proc/{number}/stat").read_text().split()[2] != "Z"
-    except OSError:
-        return False
 
 
 def test_one_text_that_cannot_be_said_stops_no_other(folder: Path) -> None:
@@ -226,7 +211,7 @@ def test_what_was_spoken_is_kept_when_it_is_stopped(folder: Path) -> None:
     while not log.exists() or len(log.read_text().splitlines()) < 4:  # three are done, and noted
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, stderr) == (
         130,
         "fdbcore dataset speak: interrupted; run the same command again to continue\n",

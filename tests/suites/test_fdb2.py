@@ -1,7 +1,5 @@
 """Replies of the judge of Full-Duplex-Bench-v2: how they are read, and scored as the benchmark's own scripts do."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Recorded users of v1 and v1.5, played to parties of which each has one fault, scored, exported and scored again."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -192,7 +190,7 @@ def test_overlaps_are_judged_compared_and_heard_by_other_detectors(
     rate = tests["good", "user interruption", "words_per_minute", "before"]
     assert (rate["n"], rate["ours_n"]) == (1, 1)
     if find_spec("parselmouth") is None:
-        assert any("pip install 'fdbcore[prosody]'" in warning for warning in first["warnings"])
+        assert any("pip install 'fdbcore[prosody]'" in note for note in first["notes"])
         return
     assert tests["good", "user interruption", "utmos", "clean"]["ours_difference"] == 0
     stubborn = tests["stubborn", "user interruption", "pitch_mean_hz", "before"]
@@ -423,7 +421,7 @@ def test_who_begins_early_is_told_apart_from_who_says_nothing(tmp_path: Path) ->
     (hardly_ms,), (in_time_ms,) = (by[number]["response_latency_ms_per_labelled_turn_end"] for number in "23")
     assert (hardly_ms, in_time_ms) == (pytest.approx(-100, abs=60), pytest.approx(1000, abs=60))
     result = command("score", "--suite", "fdb-v1", data, "--out", tmp_path / "out")
-    assert "More than 0.2 s early, which is no answer: outputs in 1 of 4 samples." in " ".join(result.stdout.split())
+    assert "More than 0.2 s early, which is no response: outputs in 1 of 4 samples." in " ".join(result.stdout.split())
 
 
 def test_a_run_leaves_out_the_users_that_scoring_leaves_out_and_both_say_so(tmp_path: Path) -> None:
@@ -636,7 +634,7 @@ def test_pauses_in_which_the_system_was_speaking_already_are_counted(tmp_path: P
     by, told = scored_outputs(tmp_path, data)
     assert told == []
     assert {number: own["cut_off_per_labelled_a_pause"] for number, own in by.items()} == {"1": [0], "2": []}
-    assert "cut-offs: 1 pause left out: B was already speaking (1)" in document(tmp_path / "out")["warnings"]
+    assert "false cut-ins: 1 pause left out: B was already speaking (1)" in document(tmp_path / "out")["warnings"]
 
 
 def test_labels_of_other_tasks_that_cannot_be_used_stop_nothing(tmp_path: Path) -> None:

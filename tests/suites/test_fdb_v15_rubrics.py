@@ -1,7 +1,5 @@
 """What systems do after an overlap, planted, by the published rubric and by ours, in two wordings and by two judges."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

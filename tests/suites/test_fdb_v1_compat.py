@@ -1,7 +1,5 @@
 """The published measures of v1 and v1.5 against a plain script: a thousand random logs, and the released samples."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

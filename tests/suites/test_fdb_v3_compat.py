@@ -1,7 +1,5 @@
 """The published measures of Full-Duplex-Bench v3: edges, and random logs against a plain script."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 Over all 40 the same holds, which takes three minutes.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

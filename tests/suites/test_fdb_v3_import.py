@@ -1,7 +1,5 @@
 """`fdbcore scenarios import` of the released folder of Full-Duplex-Bench v3, built by a script, and `validate`."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Judges of Full-Duplex-Bench v3, over real HTTP: what they read, and what becomes of their verdicts."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Sequence

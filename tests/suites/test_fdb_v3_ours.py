@@ -1,7 +1,5 @@
 """Our measures of Full-Duplex-Bench v3: edges, each class of failure, and random logs against a plain script."""
 
-from __future__ import annotations
-
 import copy
 import random
 from collections import Counter

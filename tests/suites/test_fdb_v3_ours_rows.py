@@ -1,7 +1,5 @@
 """Our measures of Full-Duplex-Bench v3 over recordings: intervals, slices, differences, and repeated trials."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from itertools import combinations

@@ -1,7 +1,5 @@
 """People in place of the recordings of Full-Duplex-Bench v3: what they are shown, and how they rank systems."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The rehearsed system: it knows all recordings by their sound, does what their labels expect, or has one fault."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Released results with their output_{provider}.wav: what was heard decides who spoke when, and calls get pages."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import wave

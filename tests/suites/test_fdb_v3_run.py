@@ -1,14 +1,11 @@
 """`fdbcore run --suite fdb-v3`: recordings with tools in lockstep, when a call is over, and what its scores say."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 from helpers.commands import command, done, printed
+from helpers.patience import wait_until
 from helpers.smoke import run, run_words, some
 from helpers.v3_items import row_of
 from jsonschema import Draft202012Validator
@@ -211,10 +209,12 @@ def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
         [sys.executable, "-m", "fdbcore.cli", *words], start_new_session=True, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while not (result := [path for path in out.glob("*/meta.json") if "outcome" in path.read_text()]):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+
+    def ended() -> list[Path]:
+        return [path for path in out.glob("*/meta.json") if "outcome" in path.read_text()]
+
+    wait_until(ended)
+    result = ended()
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait()
     first = {path: json.loads(path.read_text())["created"] for path in result}

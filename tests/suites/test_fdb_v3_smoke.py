@@ -1,7 +1,5 @@
 """The smoke set of Full-Duplex-Bench v3 that ships: its texts can be answered, and its recordings are what it says."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """The functions of Full-Duplex-Bench v3 as a world: what they say of themselves, give, and change."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from contextlib import closing

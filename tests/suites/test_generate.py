@@ -1,7 +1,5 @@
 """Records by a language model: checks, corrections, near-duplicates, and that nothing done is lost or done twice."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping

@@ -1,15 +1,23 @@
-"""The scenarios that come with fdbcore: whole, balanced, each a case of its own, the same ones in both languages."""
+"""The scenarios that come with fdbcore: balanced, the same in both languages; right answers meet their goals.
 
-from __future__ import annotations
+The answers in goal_answers/ were written from the goals' texts alone, not from what is listened for.
+"""
 
+import json
 import re
+import tomllib
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from helpers.commands import command
 
 from fdbcore.suites.staged.reading import BUILTIN, read_set
 from fdbcore.suites.staged.scenarios import Scenario
+from fdbcore.suites.staged.users import brief_of
 
 BALANCE = {
     "daily": dict.fromkeys(("ordering", "scheduling", "planning", "reservations", "troubleshooting"), 4),
@@ -100,3 +108,80 @@ def test_a_scenario_has_a_twin_in_the_other_language() -> None:
         ]
         assert Counter(each.kind for each in scenario.references) == Counter(each.kind for each in twin.references), id_
         assert re.search(r"[\u3040-\u30ff]", "".join(text for goal in twin.goals for text in goal.words)), id_
+
+
+TABLE: Final = tomllib.loads((Path(__file__).parent / "answers.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def scenarios(name: str) -> dict[str, Scenario]:
+    return {scenario.id: scenario for scenario in read_set(name).scenarios}
+
+
+def misjudged(name: str, scenario: str, goal: int, answers: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The answers that are taken for the other kind."""
+    asked = brief_of(scenarios(name)[scenario]).goals[goal - 1]
+    for kind in ("right", "wrong"):
+        for answer in answers[kind]:
+            if asked.is_met_by(answer) is not (kind == "right"):
+                yield f"{scenario} goal {goal}: {kind}: {answer}"
+
+
+@each_set
+def test_right_answers_meet_a_goal_and_wrong_ones_do_not(name: str) -> None:
+    cases: list[dict[str, Any]] = [case for case in TABLE["goal"] if case["set"] == name]
+    assert [line for case in cases for line in misjudged(name, case["scenario"], case["goal"], case)] == []
+
+
+@each_set
+def test_a_plain_refusal_meets_each_goal_that_presses_and_a_plain_yes_none(name: str) -> None:
+    refusals = TABLE["refusals"]
+    assert [
+        line
+        for scenario, goals in refusals["goals"].items()
+        for goal in goals
+        for line in misjudged(name, scenario, goal, refusals[name])
+    ] == []
+
+
+FOLDER: Final = Path(__file__).parent / "goal_answers"
+SETS: Final = {language: name for name, language in BUILTIN.items()}
+MOST_ACCEPTED: Final[Mapping[tuple[str, ...], float]] = {("wrong", "wrong_role"): 0.1, ("wrong_role",): 0.25}
+MOST_REJECTED: Final = 0.05
+
+each_language = pytest.mark.parametrize("language", SETS)
+
+
+@cache
+def judged(language: str) -> dict[str, list[tuple[str, bool]]]:
+    """The answers of each kind, and whether they are accepted."""
+    goals = {scenario.id: brief_of(scenario).goals for scenario in read_set(SETS[language]).scenarios}
+    found: dict[str, list[tuple[str, bool]]] = {"right": [], "wrong": [], "wrong_role": []}
+    for line in lines(language):
+        answer = json.loads(line)
+        goal = goals[answer["scenario"]][answer["goal"] - 1]
+        label = f"{answer['scenario']} goal {answer['goal']}: {answer['says']}"
+        found[answer["kind"]].append((label, goal.is_met_by(answer["says"])))
+    return found
+
+
+def lines(language: str) -> Iterator[str]:
+    for path in sorted(FOLDER.glob(f"{language}.*.jsonl")):
+        yield from path.read_text(encoding="utf-8").splitlines()
+
+
+@each_language
+def test_right_answers_are_seldom_rejected(language: str) -> None:
+    right = judged(language)["right"]
+    rejected = [label for label, accepted in right if not accepted]
+    assert len(right) == 160
+    assert len(rejected) <= MOST_REJECTED * len(right), "\n".join(rejected)
+
+
+@each_language
+def test_wrong_answers_are_seldom_accepted(language: str) -> None:
+    for kinds, most in MOST_ACCEPTED.items():
+        wrong = [each for kind in kinds for each in judged(language)[kind]]
+        accepted = [label for label, accepted in wrong if accepted]
+        assert len(wrong) == 80 * len(kinds)
+        assert len(accepted) <= most * len(wrong), "\n".join(accepted)

@@ -1,7 +1,5 @@
 """The prompt files: what models are told, what users may replace, and how a mistake in a file is told."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """docs/ratings.md, followed from its first command to its last by planted raters, whose true agreement is known."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -21,7 +19,7 @@ from scipy.stats import pearsonr, spearmanr
 from suites.test_staged_rating import call, judged  # noqa: F401 - a fixture
 from test_docs import ROOT, blocks, commands
 
-from fdbcore.suites.fdb_v3.tag_agreement import CLASSES
+from fdbcore.suites.fdb_v3.agreement import CLASSES
 
 PAGE: Final = ROOT / "docs" / "ratings.md"
 RATERS: Final = ("ann", "ben")

@@ -1,7 +1,5 @@
 """Records and responses: what a line may hold, what is wrong with one, and that the others stay."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files of scenarios as people write them: what is read, and what `fdbcore scenarios` says about what is wrong."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """The shipped dialogue-act set: its schemas say what the parser does, and its records keep the rules of the acts."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -1,7 +1,5 @@
 """Systems with one planted fault each: every fault moves the scores that name it, and leaves the others."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

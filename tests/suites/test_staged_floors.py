@@ -1,7 +1,5 @@
 """Floors of goals that words decide: a parrot, a reciter, a refusal; and what of the goals then counts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final

@@ -1,7 +1,5 @@
 """What `fdbcore score --suite staged` makes of runs that do not go together, and of recordings that are damaged."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

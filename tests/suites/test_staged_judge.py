@@ -1,7 +1,5 @@
 """A judge of staged dialogues, over real HTTP: what it reads, and what becomes of its marks."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

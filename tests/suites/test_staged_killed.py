@@ -1,7 +1,5 @@
 """Scoring of staged dialogues that is killed: the same command goes on, to what it would have written without that."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

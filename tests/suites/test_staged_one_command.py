@@ -1,7 +1,5 @@
 """`fdbcore run --suite staged` scores by itself once its calls have ended."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

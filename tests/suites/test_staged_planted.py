@@ -1,7 +1,5 @@
 """Planted systems that pause between sentences, in recorded speech: each comes out in the measure that names it."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -29,7 +29,7 @@ from fdbcore.suites.schemas import schema_file
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.document import document
 from fdbcore.suites.staged.goals import GoalResult
-from fdbcore.suites.staged.rating.ratings import drawn_evenly
+from fdbcore.suites.staged.rating.agreement import drawn_evenly
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("google-chrome")
 AXE: Final = Path(__file__).parents[1] / "fakes" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 SYSTEMS: Final = ("Zyxwell-9", "Quondam-3")
+ROOM_PX: Final = """() => {
+  const box = (each, tag) => each.querySelector(tag).getBoundingClientRect();
+  const choices = [...document.querySelectorAll(".choice")];
+  return Math.min(...choices.map((each) => box(each, "span").left - box(each, "input").right));
+}"""
 LENGTH_S: Final = """() => new Promise((done) => {
   const audio = document.getElementById("audio");
   if (audio.readyState) done(audio.duration);
@@ -251,6 +256,7 @@ def test_a_rater_rates_by_keyboard_and_the_table_is_read(browser: Browser, sampl
     for rater, keys in (("ann", "42"), ('bob "b"', "53")):
         begun(page, sample, rater)
         assert page.evaluate(LENGTH_S) == pytest.approx(3.5, abs=0.2), "no closing"
+        assert page.evaluate(ROOM_PX) >= 4, "each circle stands before its digit or text"
         for key in keys:
             page.get_by_label(re.compile("I cannot tell")).first.focus()
             page.keyboard.press(key)

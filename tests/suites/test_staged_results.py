@@ -1,7 +1,5 @@
 """What the scores of staged dialogues say: overall rows, passing, curves over time and by stage, and sentences."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Mapping, Sequence
@@ -434,6 +432,29 @@ class TestPublished:
             assert any(line.startswith("Freeze-Omni, published") and theirs in line for line in own)
 
 
+def won_back(found: Mapping[str, Any]) -> list[str]:
+    """The sentences on what a slow examiner wins back, behind those on what systems score."""
+    return [text for text in card(found).statements if text.startswith("s, slow examiner")]
+
+
+def test_the_first_sentences_say_who_is_better_under_each_pacing() -> None:
+    cases = [
+        case(f"daily.{number}", {"timing": best - number / 50}, system, pacing)
+        for pacing, scores in (("slow", (0.9, 0.5)), ("fast", (0.4, 0.4)))
+        for system, best in zip(("mine", "slow"), scores, strict=True)
+        for number in range(8)
+    ]
+    slow, fast, *_ = card(document(cases, [])).statements
+    assert re.fullmatch(
+        r"Slow examiner: timing score mine 0\.83, slow 0\.43\. "
+        r"mine is better than slow in timing score \(by 0\.40, p 0\.0\d+\)\.",
+        slow,
+    ), slow
+    assert fast == "Fast examiner: timing score mine 0.33, slow 0.33. Which of mine and slow is better cannot be told."
+    (first, *_) = card(document(cases[:4] + cases[8:12], [])).statements
+    assert first.endswith("Which is better cannot be told: 4 pairs cannot reach p < 0.05; at least 6 needed.")
+
+
 class TestFindings:
     def cases(self, entity: float, won: float, noise: float, system: str = "s") -> list[StagedCase]:
         """Eight scenarios a family: the slow examiner adds `won`; entity tracking has `entity` less throughout."""
@@ -498,11 +519,11 @@ class TestFindings:
         assert found["slope"]["value"] == pytest.approx(np.polyfit(x, y, 1)[0])
         low, high = found["slope"]["ci95"] or (0, 0)
         assert low < -0.5 < high < 0
-        assert "over time instruction following loses 0." in card(document(cases, [])).statements[0]
+        assert "over time instruction following loses 0." in won_back(document(cases, []))[0]
 
     def test_a_sentence_claims_what_its_interval_shows(self) -> None:
         found = document(self.cases(entity=0.8, won=0.5, noise=0.1), [])
-        (told,) = card(found).statements
+        (told,) = won_back(found)
         assert re.fullmatch(
             r"s, slow examiner: it wins back 0\.\d\d \[0\.\d\d, 0\.\d\d\] of turn-taking over the fast one; "
             r"it wins back 0\.\d\d \[0\.\d\d, 0\.\d\d\] of instruction following over the fast one; "
@@ -511,22 +532,22 @@ class TestFindings:
         )
         assert told in " ".join(" ".join(shown(found, 100)).split())
         assert told in card(found).statements
-        (told,) = card(document(self.cases(entity=-0.8, won=-0.5, noise=0.1), [])).statements
+        (told,) = won_back(document(self.cases(entity=-0.8, won=-0.5, noise=0.1), []))
         assert "it loses 0.5" in told
         assert "entity tracking is 0." in told
 
     def test_nothing_is_claimed_that_may_be_chance(self) -> None:
-        (told,) = card(document(self.cases(entity=0.0, won=0.0, noise=0.5), [])).statements
+        (told,) = won_back(document(self.cases(entity=0.0, won=0.0, noise=0.5), []))
         assert told.count("cannot be told from 32 scenarios (") == 3
         assert not re.search(r"it wins back \d|it loses|stays \d", told)
         one = [each for each in self.cases(0.8, 0.5, 0.1) if each.scenario.endswith(".0")]
-        (told,) = card(document(one, [])).statements
+        (told,) = won_back(document(one, []))
         assert "whether entity tracking stays below the other families in instruction following cannot be told" in told
 
     def test_nothing_is_claimed_from_fewer_scenarios_than_a_test_needs(self) -> None:
         few = [each for each in self.cases(0.8, 0.5, 0.1) if each.scenario.endswith((".0", ".1", ".2", ".3", ".4"))]
         few = [each for each in few if each.family == "daily"]
-        (told,) = card(document(few, [])).statements
+        (told,) = won_back(document(few, []))
         assert told.count("cannot be told from 5 scenarios (+0.") == 2
         assert "wins back 0" not in told
 

@@ -1,7 +1,5 @@
 """The page of each scored dialogue: its goals and marks on the timeline, linked both ways with the scorecard."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

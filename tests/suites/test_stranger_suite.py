@@ -1,7 +1,5 @@
 """A benchmark of another package is run, scored and shown, and has its options and commands, with no change here."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`fdbcore run --suite dialogue-acts`: a data set, systems of every kind, and their replies as responses."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

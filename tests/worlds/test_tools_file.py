@@ -1,7 +1,5 @@
 """The tools of a file: their schemas, what they give, and what becomes of those that misbehave."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json
@@ -14,6 +12,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from helpers.conformance import assert_leaves_nothing
+from helpers.patience import PATIENCE_S
 from jsonschema import Draft202012Validator
 
 from fdbcore.errors import InputError, SettingsError
@@ -159,7 +158,7 @@ def opened(path: Path) -> Iterator[World]:
         yield made
 
 
-def done(world: World, *calls: Call, within_s: float = 10.0, ended: list[str] | None = None) -> list[Any]:
+def done(world: World, *calls: Call, within_s: float = PATIENCE_S, ended: list[str] | None = None) -> list[Any]:
     """What calls gave, or the text of their error; they begin at the same time, in this order.
 
     ended: gets their names as they end.
@@ -177,7 +176,7 @@ def done(world: World, *calls: Call, within_s: float = 10.0, ended: list[str] | 
     async def all_of_them() -> list[Any]:
         return await asyncio.gather(*(each(*call) for call in calls))
 
-    return asyncio.run_coroutine_threadsafe(all_of_them(), event_loop()).result(30)
+    return asyncio.run_coroutine_threadsafe(all_of_them(), event_loop()).result(PATIENCE_S)
 
 
 def test_functions_become_tools_with_schemas(functions: Path) -> None:
@@ -261,7 +260,7 @@ def test_functions_run_one_after_the_other_and_coroutines_beside_them(functions:
 def test_a_function_that_never_comes_back_holds_up_no_other_once_it_is_given_up(functions: Path) -> None:
     with opened(functions) as tools:
         assert done(tools, ("stuck", {}), within_s=0.2) == ["timeout"]
-        assert done(tools, ("add", {"item": "tea"}), within_s=5) == [["tea"]]
+        assert done(tools, ("add", {"item": "tea"})) == [["tea"]]
 
 
 def test_a_process_that_ends_fails_all_calls_from_then_on(functions: Path) -> None:

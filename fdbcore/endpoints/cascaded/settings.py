@@ -1,4 +1,4 @@
-"""What a cascaded system consists of, from a file: its recogniser, language model and speaker, and when it answers."""
+"""What a cascaded system consists of, from a file: its transcriber, language model and speaker, and when it answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fdbcore.runtime.toml_values import read_toml
 from fdbcore.types import TICK_MS
 
 SETTINGS: Final = (
-    Setting("asr", "the recogniser's address", default="", form="an address"),
+    Setting("asr", "the transcriber's address", default="", form="an address"),
     Setting("llm", "the language model's address", default="", form="an address"),
     Setting("tts", "the speaker's address", default="", form="an address"),
     Setting("instructions", "what the model is told; `@FILE` for the text in a file", default=""),

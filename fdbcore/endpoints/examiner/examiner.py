@@ -49,7 +49,7 @@ SETTINGS: Final = (
     Setting("pacing", "when it speaks, breaks in and yields", choices=tuple(PACINGS), default="slow"),
     Setting("opens", "the conversation", choices=OPENS, unset="by pacing"),
     Setting("actor", "says what it says", form="the address of an actor", default=SCRIPTED, fits=bool),
-    Setting("transcriber", "hears the system's words during the call", form="the address of a recogniser", fits=bool),
+    Setting("transcriber", "hears the system's words during the call", form="the address of a transcriber", fits=bool),
     Setting("voice", "of all its texts", form="the address of a speaker", unset="by language", fits=bool),
     Setting("level_dbov", "active speech level", float, -26.0, least=-70, most=0),
     Setting("noise_dbov", "white comfort noise throughout", float, -65.0, least=-96, most=-30),

@@ -42,7 +42,7 @@ class LlmActor(VoicedActor):
 
     def __init__(self, address: str, settings: ActorSettings) -> None:
         if settings.transcriber is None:
-            told = f"examiner: actor {redacted(address)}: expected a recogniser of what the system says"
+            told = f"examiner: actor {redacted(address)}: expected a transcriber of what the system says"
             raise SettingsError(f"{told} (--examiner-transcriber ADDRESS, or transcriber=ADDRESS), got none")
         with told_as(f"examiner: actor {redacted(address)}", "llm"):
             self._chat = registry.chat(address.partition(":")[2])

@@ -30,7 +30,6 @@ HANG_UP_S: Final = 2.0
 SAID_CHARS: Final = 80  # how much of a server's error text is shown
 TLS_PORT: Final = 443
 
-
 DIALLED: Final = (*SETTINGS, KEY_VARIABLE)
 
 

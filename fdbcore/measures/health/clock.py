@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.health.echo import FAR_REACH_TICKS, HeardEcho, all_in
+from fdbcore.measures.health.echo import FAR_REACH_TICKS, all_in
 from fdbcore.measures.health.finding import Bools, health_finding, near, runs
 from fdbcore.measures.health.hearing import SideAudio
 from fdbcore.recording.health import HealthFinding
@@ -129,7 +129,7 @@ def _proof(
     """
     echoes = itertools.chain(*all_in(sides, activity, FAR_REACH_TICKS).values())
     for echo in sorted(echoes, key=lambda echo: echo.is_late):
-        late_ticks = [_late_by(echo, path.delay_ms) for path in echo.paths]
+        late_ticks = [path.delay_ms / TICK_MS * (1 if echo.side == "B" else -1) for path in echo.paths]
         middle = float(np.median(late_ticks))
         by_itself = not echo.is_late and abs(middle) > NEAR_TICKS
         fitting = [
@@ -152,11 +152,6 @@ def _lengths(sides: Mapping[Side, SideAudio]) -> str:
     if abs(longer_ticks) < NEAR_TICKS:
         return ""
     return f" (its file is {abs(longer_ticks) / TICKS_PER_S:.1f} s {'longer' if longer_ticks > 0 else 'shorter'})"
-
-
-def _late_by(echo: HeardEcho, delay_ms: float) -> float:
-    """How many ticks B is late if nothing else delays an echo of one side on the other."""
-    return delay_ms / TICK_MS * (1 if echo.side == "B" else -1)
 
 
 def _growing(costs: npt.NDArray[np.float64]) -> tuple[list[Fit], float]:

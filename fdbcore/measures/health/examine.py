@@ -23,7 +23,6 @@ from fdbcore.types import SIDES, TICKS_PER_S, Side, Span
 
 __all__ = ["HealthProbe", "examine", "keep_health", "listen_again"]
 
-
 UNKNOWN_VADS: Final[Mapping[Side, str]] = {}
 HOLD_BOTH: Final = ("same_channels", "mixed")
 """The ids of findings that say that a side holds both voices."""

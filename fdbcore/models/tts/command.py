@@ -43,7 +43,6 @@ _MOST_CHARACTERS: Final = 200
 _CHUNK_BYTES: Final = 1 << 16
 _KEPT_BYTES: Final = 4096  # the end of its standard error, whose last line an error message quotes
 
-
 SETTINGS: Final = (
     Setting("timeout_s", "for each text", int, TIMEOUT_S, unit="s", least=1),
     Setting("alive", "whether one process speaks all texts, a line each", bool, False),

@@ -21,7 +21,6 @@ from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 
 SYNTHESIS_TIMEOUT_S: Final = 60.0
 
-
 VOICE: Final = (
     Setting("name", "a language, with a variant after a +", form="a voice such as en-us or de+f2", fits=bool),
     Setting("words_per_minute", "the speed", int, least=80, most=450),

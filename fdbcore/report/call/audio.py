@@ -1,4 +1,4 @@
-"""The audio of a recording for a page: its address, or short clips."""
+"""The audio of a recording for a page: its address, a copy that browsers can play, or short clips."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 import numpy as np
 
-from fdbcore.recording.files import AUDIO
+from fdbcore.errors import AudioError, RecordingError
+from fdbcore.recording.files import AUDIO, SOUND, write_bytes
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.recorded import (
     Stereo,
@@ -31,10 +32,12 @@ def audio_url(recording: Recording, folder: Path) -> str:
     """The address of the audio for a page in `folder`: a relative path if possible, otherwise an absolute one.
 
     Two source files have both their addresses, A's first, with a blank between them; `#lead=SECONDS` follows the
-    address of a file that begins later than the call.
+    address of a file that begins later than the call. What browsers cannot play has the address of its copy.
     """
     if not plays_source(recording):
         return _address(Path(os.path.abspath(recording.path), AUDIO), folder)
+    if _needs_copy(recording):
+        return _address(Path(os.path.abspath(recording.path), SOUND), folder)
     source = recording.meta["source"]
     if len(source["files"]) == 1:
         return _address(recording.source_paths[0], folder)
@@ -53,28 +56,36 @@ def _address(target: Path, folder: Path) -> str:
 
 
 class CallAudio(NamedTuple):
-    """The audio of a call: its address, or both; or the codecs that no browser plays; or why there is none (silent)."""
+    """The audio of a call: its address, or both; or why there is none (silent)."""
 
     silent: str | None = None
     address: str | None = None
-    codecs: str | None = None
-
-    @property
-    def unplayable(self) -> str | None:
-        """Why a browser cannot play the audio that there is, and what helps; None if it can."""
-        if self.codecs is None:
-            return None
-        return f"browsers cannot play its source ({self.codecs}); a page by `fdbcore report RUN --call NAME` can"
 
 
 def call_audio(recording: Recording, folder: Path) -> CallAudio:
-    """The audio of a call for a page in `folder`."""
-    if (silent := changed_source(recording)) is not None:
-        return CallAudio(silent)
-    if is_playable(recording) or is_playable_in_step(recording):
-        return CallAudio(address=audio_url(recording, folder))
-    codecs = dict.fromkeys(file["codec"] for file in recording.source_files)
-    return CallAudio(codecs=", ".join(codecs))
+    """The audio of a call for a page in `folder`. If browsers cannot play its source, a copy is made once.
+
+    The copy is of what was measured, whatever becomes of the source.
+    """
+    needs_copy = _needs_copy(recording)
+    if not (needs_copy and is_audible(recording)):
+        if (silent := changed_source(recording)) is not None:
+            return CallAudio(silent)
+        try:
+            if needs_copy:
+                write_bytes(recording.path / SOUND, webm(recording, CLIP_BIT_RATE))
+        except (AudioError, RecordingError) as error:
+            return CallAudio(str(error))
+    return CallAudio(address=audio_url(recording, folder))
+
+
+def is_audible(recording: Recording) -> bool:
+    """Whether browsers can play the audio of a call, or the copy that they need is there."""
+    return not _needs_copy(recording) or (recording.path / SOUND).is_file()
+
+
+def _needs_copy(recording: Recording) -> bool:
+    return not (is_playable(recording) or is_playable_in_step(recording))
 
 
 def clip(recording: Recording, start_tick: int, end_tick: int) -> bytes:

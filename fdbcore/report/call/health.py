@@ -54,9 +54,9 @@ def side_lines(health: Health) -> Iterator[tuple[str, str]]:
 
 
 def line_texts(content: Document) -> Iterator[tuple[str, str]]:
-    """Yields what the lines do to edges and answers, named "line of A" and "line of B", or "lines" if they agree."""
+    """What the channels do to edges and responses, named "channel of A" and "channel of B", or "channels" if alike."""
     for sides, text in line_sentences(content.get("lines")):
-        yield f"line of {sides}" if len(sides) == 1 else "lines", text
+        yield f"channel of {sides}" if len(sides) == 1 else "channels", text
 
 
 def health_screen(content: Document, columns: int) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
@@ -63,23 +63,22 @@ class CallPage:
     """What the page of a call shows beside its document.
 
     audio: False for a page without audio and without the paths of files. words: False for one without what was said.
-    silent: why there is no audio, if there should be some. unplayable: why browsers cannot play the audio that there
-    is. is_in_run: whether index.html will link the page, if there is none yet. sound: the audio as WebM, for a page
-    that contains all that it needs. verdict: what gates say of the call. remarks: what a suite says of it. scored_in:
-    where a page stands that does not stand in the folder of its recording. lists: those of its moments; None: they are
-    made.
+    silent: why there is no audio, if there should be some. is_in_run: whether index.html will link the page, if there
+    is none yet. sound: the audio as WebM, for a page that contains all that it needs. verdict: what gates say of the
+    call. remarks: what a suite says of it. scored_in: where a page stands that does not stand in the folder of its
+    recording. lists: those of its moments; None: they are made. columns: what the run's table says of the call.
     """
 
     audio: bool = True
     words: bool = True
     silent: str | None = None
-    unplayable: str | None = None
     is_in_run: bool = False
     sound: bytes | None = None
     verdict: CallVerdict | None = None
     remarks: CallRemarks = NO_REMARKS
     scored_in: ScoredIn | None = None
     lists: Mapping[str, MomentList] | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 def write_report(reading: Reading, content: Document, shown: CallPage = CallPage()) -> Path:
@@ -107,7 +106,7 @@ def pieces(reading: Reading, content: Document, shown: CallPage = CallPage()) ->
         content = _with_parts({**content, "transcript": []}, _without_words, "recording", "held")
     if shown.silent is not None:
         content = {**content, "warnings": [f"no audio: {shown.silent}", *content["warnings"]]}
-    is_linked = shown.audio and shown.silent is None and shown.unplayable is None and shown.sound is None
+    is_linked = shown.audio and shown.silent is None and shown.sound is None
     settings = sections.turn_settings(content)
     heard, (shared_script, shared_style) = ears(reading), shared_names()
     folder, scorecard = shown.scored_in or (reading.path, "")
@@ -130,13 +129,14 @@ def pieces(reading: Reading, content: Document, shown: CallPage = CallPage()) ->
         and not scorecard
         and (shown.is_in_run or (reading.path.parent / INDEX).is_file()),
         scorecard=scorecard,
+        columns=[(name, value) for name, value in shown.columns.items() if value],
         verdict=limits.sentence(shown.verdict) if shown.verdict else None,
         warnings=sections.warnings(content),
         health=health.panel(content),
         has_timeline=bool(reading.n_ticks),
         audio=audio_url(reading, folder) if is_linked else "",
         sound=None if shown.sound is None else base64.b64encode(shown.sound).decode("ascii"),
-        unplayable=shown.unplayable,
+        silent=shown.silent,
         ears=heard,
         heard=", ".join(f"{side} {ear}" for side, ear in heard.items()),
         marks=agent_logs.section(content["marks"], link) if content["marks"] else None,
@@ -220,22 +220,19 @@ def peak_pieces(recording: Recording) -> Iterator[str]:
         yield base64.b64encode(byte_of[peaks[start : start + PIECE_BYTES]].tobytes()).decode("ascii")
 
 
-def write_alone(
-    reading: Reading, content: Document, verdict: CallVerdict | None = None, words: bool = True
-) -> tuple[Path, int]:
+def write_alone(reading: Reading, content: Document, shown: CallPage = CallPage()) -> tuple[Path, int]:
     """Write the page of a recording with all that it needs, NAME/NAME.html; return its path and the bit rate.
 
-    verdict: what gates say of the call. words: whether the page has what was said. The bit rate is the highest with
-    which the page stays below MOST_BYTES. Raises AudioError if there is none, or if the audio cannot be read,
-    SettingsError if a page of somebody else stands there, and RecordingError if it cannot be written. The caller must
-    check that the source has not changed.
+    The bit rate is the highest with which the page stays below MOST_BYTES. Raises AudioError if there is none, or if
+    the audio cannot be read, SettingsError if a page of somebody else stands there, and RecordingError if it cannot be
+    written. The caller must check that the source has not changed.
     """
     keep_others(path := reading.path / f"{reading.name}.html")
     seconds = ticks_to_s(reading.n_ticks)
-    room = MOST_BYTES - len(page(reading, content, CallPage(words=words, sound=b"", verdict=verdict)).encode())
+    room = MOST_BYTES - len(page(reading, content, replace(shown, sound=b"")).encode())
     for bit_rate in BIT_RATES:
         if seconds * bit_rate / 8 * _BASE64 <= room and len(sound := webm(reading, bit_rate)) * _BASE64 <= room:
-            write_text(path, page(reading, content, CallPage(words=words, sound=sound, verdict=verdict)))
+            write_text(path, page(reading, content, replace(shown, sound=sound)))
             return path, bit_rate
     most_s = max(room, 0) * 8 / _BASE64 / BIT_RATES[-1]
     raise AudioError(

@@ -7,7 +7,6 @@ from typing import Final
 
 from fdbcore.analysis.cautions import cautions_of
 from fdbcore.analysis.input_notes import standing_out
-from fdbcore.analysis.line_effects import pooled_text
 from fdbcore.analysis.score import read_scores
 from fdbcore.analysis.summaries import Measures
 from fdbcore.analysis.survey import CallRow, Survey
@@ -20,7 +19,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.report import columns as columns_of
 from fdbcore.report.call.certificate import disturbances, muted_texts, replay_text, steps_texts, verdict
 from fdbcore.report.call.document import Document, told_first
-from fdbcore.report.call.health import health_text, line_texts
+from fdbcore.report.call.health import health_text
 from fdbcore.report.call.tools import tools_text
 from fdbcore.report.format import clock_text, counted, length_text, measured_text, origins, title, vad_text
 from fdbcore.report.html.values import NO_LINKS, Links
@@ -31,8 +30,7 @@ from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, ticks_to_s
 
 COLUMNS: Final = 100
 NAME_COLUMNS: Final = 20
-TABLE_COLUMNS: Final = 72
-REMARK_COLUMNS: Final = 30
+REMARK_COLUMNS: Final = 36
 WORST: Final = 2
 
 
@@ -62,7 +60,6 @@ def _told(reading: Reading, content: Document) -> Iterator[tuple[str, str]]:
         yield from beside_echo(in_words(measures, reading.dialogue).lines("call"), counting_echo)
         yield "worst", _worst(reading, content)
     yield from _held(content)
-    yield from line_texts(content)
 
 
 def beside_echo(figures: Mapping[str, str], counting_echo: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -120,8 +117,6 @@ def run_screen(run: Survey, columns: int = COLUMNS) -> str:
     notes = [
         *(filled(f"{label} {text}", COLUMNS, "  ") for label, text in Spots(pooled).lines("note").items()),
         *(f"!! {text}" for text in cautions_of({"": pooled})),
-        *(f"lines: {told}" for found in [run.lines] if found and (told := pooled_text(found))),
-        columns_of.note(),
     ]
     strange = [f"!! {told}: {', '.join(names)}" for told, names in standing_out(run.heard).items()]
     warned = [*_unanswered(run), *strange, *_amiss(run, columns)]
@@ -151,12 +146,24 @@ def _first_of(row: CallRow) -> list[str]:
     return [*(finding["text"] for finding in row.findings), *row.warnings]
 
 
-def _lines(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
-    """The rows as lines. The last cell of a row is a remark after its last line, shown as far as there is room."""
-    table = laid_out([row[:-1] for row in rows], max(columns - REMARK_COLUMNS, min(columns, TABLE_COLUMNS)))
-    before, last = table[: -len(rows)], table[-len(rows) :]
-    told = (shortened_at_end(f"{line}  {row[-1]}".rstrip(), columns) for line, row in zip(last, rows, strict=True))
-    return [*before, *told]
+def _lines(rows: Sequence[Sequence[str]], columns: int) -> Iterator[str]:
+    """The rows as lines. The last cell of a row is a remark: after its last line, or below it if that is too long.
+
+    So names are cut, and what was found is not.
+    """
+    cells, remarks = [row[:-1] for row in rows], [row[-1] for row in rows]
+    table = laid_out(cells, columns - min(max(map(len, remarks)), REMARK_COLUMNS) - 2)
+    is_beside = len(table) == len(rows)
+    if not is_beside:
+        table = laid_out(cells, columns)
+        remarks[0] = ""
+    yield from table[: -len(rows)]
+    for line, remark in zip(table[-len(rows) :], remarks, strict=True):
+        if is_beside or not remark:
+            yield shortened_at_end(f"{line}  {remark}".rstrip(), columns)
+        else:
+            yield line
+            yield shortened_at_end(f"  {remark}", columns)
 
 
 def header(recording: Recording) -> str:

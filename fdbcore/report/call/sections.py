@@ -9,11 +9,11 @@ from typing import Any, Final
 from fdbcore.analysis.summaries import Measures, Summary
 from fdbcore.measures.answers import UNANSWERED
 from fdbcore.measures.catalogue import GROUPS, MEASURES, OTHER
-from fdbcore.measures.measure import CallMeasure, Unit
+from fdbcore.measures.measure import CallMeasure
 from fdbcore.report.call.document import Document, Event
 from fdbcore.report.call.tools import tools_of
 from fdbcore.report.evidence import Evidence, of_cost, of_parties, of_settings, of_source, of_versions
-from fdbcore.report.format import amount, headline, limits
+from fdbcore.report.format import amount, brief, headline, limits, long_unit
 from fdbcore.report.glossary import EVENTS, EXCLUSIONS, in_words
 from fdbcore.report.html.values import ALL, NOTES, Cell, Links, Row, Shown, flat, without_empty
 from fdbcore.types import SIDES, Side, TurnKind, TurnSettings
@@ -39,9 +39,9 @@ def curve(measures: Measures, settings: TurnSettings) -> str:
         return "There was nothing for B to answer, so there is no curve."
     text = (
         "The share of opportunities that B has begun to answer, over the time since A finished. "
-        f"All {eligible} opportunities count: answered {counts['answered']['count']}, cut off "
-        f"{counts['premature']['count']}, no answer {counts['no_response']['count']}: {UNANSWERED}. "
-        "Only answers raise the curve."
+        f"All {eligible} opportunities count: responses {counts['answered']['count']}, premature responses "
+        f"{counts['premature']['count']}, no response {counts['no_response']['count']} ({UNANSWERED}). "
+        "Only responses raise the curve."
     )
     return in_words(text, settings)
 
@@ -55,7 +55,10 @@ def intervals(measures: Measures) -> str:
 
 def measures(summaries: Measures, settings: TurnSettings, link: Links) -> list[dict[str, Any]]:
     """One table per group of measures, without columns that are empty. link: from each count to its moments."""
-    texts = {name: MEASURES.get(name) or _unknown(name, summary["unit"]) for name, summary in summaries.items()}
+    texts = {
+        name: MEASURES.get(name) or CallMeasure(name, name, 0, summary["unit"], pools="median", group=OTHER)
+        for name, summary in summaries.items()
+    }
     found = []
     for group in GROUPS:
         rows = [
@@ -70,22 +73,18 @@ def measures(summaries: Measures, settings: TurnSettings, link: Links) -> list[d
     return found
 
 
-def _unknown(name: str, unit: Unit) -> CallMeasure:
-    """A measure of scores that another version wrote."""
-    return CallMeasure(name, name, 0, unit, pools="median", group=OTHER)
-
-
 MEASURE_COLUMNS: Final = ("n", "median", "p90", "mean", "95 % interval", "with echo", NOTES)
 
 
 def _measure_row(name: str, text: CallMeasure, m: Summary, settings: TurnSettings, link: Links) -> Row:
-    label = Cell(text.label, in_words(text.meaning, settings), text.literature, name)
+    unit_told = long_unit(text.shown_in)
+    label = Cell(text.label, unit_told, text.literature, name, in_words(text.meaning, settings))
     unit, values = text.shown_in, (m["median"], m["p90"], m["mean"])
     beside = (_with_echo(m, unit), "; ".join(_notes(m, unit)))
     if values == (None, None, None):
         return label, ["none", "", "", "", "", *beside]
     n = f"{link(m['count'], name)} of {link(m['n'], f'{name}{ALL}')}" if "count" in m else link(m["n"], name)
-    numbers: list[Shown] = ["" if value is None else amount(value, unit) for value in values]
+    numbers: list[Shown] = ["" if value is None else brief(value, unit) for value in values]
     main = 0 if numbers[0] else 2  # the interval is that of the median; of the mean for rates and shares
     numbers[main] = Cell(str(numbers[main]), is_strong=True)
     return label, [Cell(n, is_linked=True), *numbers, limits(m["ci95"], unit), *beside]
@@ -97,7 +96,7 @@ def _with_echo(m: Summary, unit: str) -> str:
     if beside is None:
         return ""
     n = f"{beside['count']} of {beside['n']}" if "count" in beside else f"n = {beside['n']}"
-    return f"{amount(headline(beside), unit)} ({n})"
+    return f"{brief(headline(beside), unit)} ({n})"
 
 
 def _notes(m: Summary, unit: str) -> Iterator[str]:
@@ -106,7 +105,7 @@ def _notes(m: Summary, unit: str) -> Iterator[str]:
     if m.get("of"):
         yield "from {} minus {}".format(*m["of"])
     if m.get("max") is not None and m["n"] > 1:
-        yield f"largest {amount(m['max'], unit)}"
+        yield f"largest {brief(m['max'], unit)}"
     for reason, count in m["excluded"].items():
         yield f"{count} {EXCLUSIONS.get(reason, reason)}"
 

@@ -27,6 +27,7 @@ SCRIPTS: Final = (
     "overview.js",
     "curve.js",
     "moments.js",
+    "copy.js",
     "two-files.js",
     "main.js",
 )

@@ -1,4 +1,4 @@
-"""A comparison as Markdown for a comment on a pull request: ten lines, and a table of what changed.
+"""A comparison as Markdown for a comment on a pull request: eleven lines, and a table of what changed.
 
 GitHub and GitLab render it. Names of calls and files stand in code, so that nothing in them is markup, a mention or a
 reference.
@@ -40,7 +40,7 @@ def comment(document: RunComparison, folder: Path, link: str, place: Path) -> st
     """
     pages = _Pages(folder, link, place)
     lines = [f"### {_heading(document)}", _sides(document), *_verdicts(document)]
-    lines += [*_moments(document, pages), *_notices(document), _pages(document, pages)]
+    lines += [*_moments(document, pages), *_longest(document, pages), *_notices(document), _pages(document, pages)]
     tables = [_table(compared) for compared in document["comparisons"] if compared["measures"]] or [
         _gates(document.get("gates"))
     ]
@@ -140,10 +140,18 @@ def _moments(document: RunComparison, pages: _Pages) -> Iterator[str]:
         yield f"- **listen**: {'; '.join(told)}"
 
 
+def _longest(document: RunComparison, pages: _Pages) -> Iterator[str]:
+    for compared in document["comparisons"]:
+        if found := words.longest(compared):
+            told = [_moment(moment, pages) for moments in found.values() for moment in moments]
+            yield f"- **longest beside the baseline, may be chance**: {'; '.join(told)}"
+
+
 def _moment(moment: GateMoment, pages: _Pages) -> str:
     page, _, time = moment["page"].rpartition("#")
     at = f"{code(moment['call'])} {clock_text(moment['start_s'])}"
-    return f"{pages.to(at, Path(page), time)} {escaped(moment['text'])}"
+    beside = f" ({escaped(told)})" if (told := words.beside(moment)) else ""
+    return f"{pages.to(at, Path(page), time)} {escaped(moment['text'])}{beside}"
 
 
 def _notices(document: RunComparison) -> Iterator[str]:

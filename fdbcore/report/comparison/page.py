@@ -19,20 +19,21 @@ from fdbcore.analysis.groups import NO_VALUE
 from fdbcore.analysis.kept import Kept
 from fdbcore.analysis.longer_moments import LongerBetween
 from fdbcore.measures.catalogue import MEASURES
+from fdbcore.measures.moments import BY_ID
 from fdbcore.recording.files import write_text
 from fdbcore.recording.places import place_from
 from fdbcore.report.call.shared import PAGES
 from fdbcore.report.comparison import limits as limits_of_gates
 from fdbcore.report.comparison import words
 from fdbcore.report.evidence import of_settings, of_versions
-from fdbcore.report.format import NONE, NOT_CORRECTED, amount, counted, headline, limits, p_value, step
+from fdbcore.report.format import NONE, NOT_CORRECTED, brief, brief_step, counted, headline, limits, long_unit, p_value
 from fdbcore.report.glossary import in_words, terms
 from fdbcore.report.html.templates import COMPARE, INDEX, render
 from fdbcore.report.html.values import ALL, NO_LINKS, WHOLE, Cell, Fact, Links, PageParts, Row, Shown, without_empty
 from fdbcore.report.listening import ClipCounts, Sounds, named_card
 from fdbcore.types import TurnSettings
 
-DETECTABLE: Final = "detectable"
+DETECTABLE: Final = "minimum detectable effect"
 VERDICT: Final = "verdict"
 
 OPENS, CLOSES = "<!-- comparison -->", "<!-- end of the comparison -->"
@@ -51,8 +52,9 @@ def page(given: Kept, run: Run, shown: PageParts = WHOLE) -> str:
     documents = [document for document in (given.comparison, given.gates) if document is not None]
     comparison, settings = given.comparison, documents[0]["run"]["settings"]
     turns = TurnSettings(**settings["turns"]) if settings else TurnSettings()
-    listed = _Listed(run, shown)
-    worse = _worse(comparison, listed) if comparison else []
+    listed = Listed(run, shown)
+    before = words.name(comparison["baseline"]) if comparison and comparison["baseline"] else ""
+    to_hear = sections_to_hear(comparison["comparisons"], before, listed) if comparison else []
     compared = _comparisons(comparison, run.path, turns) if comparison else []
     return render(
         "compare.html",
@@ -61,8 +63,7 @@ def page(given: Kept, run: Run, shown: PageParts = WHOLE) -> str:
         is_run_linked=(run.path / INDEX).is_file(),
         warnings=list(dict.fromkeys(text for document in documents for text in words.notices(document))),
         lead=words.lead(comparison) if comparison else "",
-        baseline=words.name(comparison["baseline"]) if comparison and comparison["baseline"] else "",
-        worse=worse,
+        to_hear=to_hear,
         gates=_gates(given.gates, listed) if given.gates else None,
         comparisons=compared,
         shows_detectable=any(DETECTABLE in each["columns"] for each in compared),
@@ -72,23 +73,46 @@ def page(given: Kept, run: Run, shown: PageParts = WHOLE) -> str:
     )
 
 
-class _Listed:
+class Listed:
     """Makes the cards of moments, and knows which moments have one."""
 
     def __init__(self, run: Run, shown: PageParts) -> None:
         self._sounds = Sounds(run.path, shown, ClipCounts())
+        self._before = Sounds(run.path, shown, ClipCounts())
         self._calls: Mapping[str, Call] = {call.name: call for call in run.calls}
         self._carded: set[tuple[str, float]] = set()
 
     def cards(self, moments: Iterable[GateMoment]) -> list[dict[str, Any]]:
-        """The values of their cards."""
-        found = [moment for moment in moments if moment["call"] in self._calls]
-        self._carded |= {(moment["call"], moment["start_s"]) for moment in found}
-        return [named_card(self._calls[moment["call"]], moment, self._sounds) for moment in found]
+        """The values of the cards of those moments that have none yet."""
+        found = {(moment["call"], moment["start_s"]): moment for moment in moments if moment["call"] in self._calls}
+        new = [moment for key, moment in found.items() if key not in self._carded]
+        self._carded |= found.keys()
+        return [self._card(moment) for moment in new]
 
-    def further_cards(self, moments: Iterable[GateMoment]) -> list[dict[str, Any]]:
-        """The values of the cards of those that have none yet."""
-        return self.cards([moment for moment in moments if (moment["call"], moment["start_s"]) not in self._carded])
+    def _card(self, moment: GateMoment) -> dict[str, Any]:
+        card, was = named_card(self._calls[moment["call"]], moment, self._sounds), moment.get("was")
+        before = was and named_card(Call(was["call"], Path(was["page"].rpartition("#")[0]).parent), was, self._before)
+        return {**card, "beside": words.beside(moment), "before": before}
+
+
+def sections_to_hear(comparisons: Sequence[ComparedCalls], baseline: str, listed: Listed) -> list[dict[str, Any]]:
+    """What to listen to: what got worse, without what is listed already; then what is longest, be it chance."""
+    of_worse, found = [], []
+    for of in comparisons:
+        about = f"{of['title']}: " if of["title"] else ""
+        for row in of["measures"]:
+            of_worse.append((f"{about}{words.label(row['measure'])}", "", listed.cards(row["worst"])))
+        for each in of["longer"]:
+            name = f"{about}{BY_ID[each['kind']].title}"
+            of_worse.append((name, words.longer_note(each, of), listed.cards(each["worst"])))
+    if any(cards for _, _, cards in of_worse):
+        title = f"Listen to what got worse since {baseline}"
+        found.append({"title": title, "note": "", "kinds": of_worse})
+    for of in comparisons:
+        if "longest" in of:
+            kinds = [(title, "", listed.cards(moments)) for title, moments in words.longest(of).items()]
+            found.append({"title": words.LONGEST, "note": words.longest_note(of), "kinds": kinds})
+    return found
 
 
 def _facts(document: RunComparison, run: Path) -> list[str]:
@@ -118,7 +142,7 @@ def _facts_of(described: DescribedRun, run: Path) -> list[Fact]:
     return [("folder", _place(described, run)), *decided, *of_versions(described["versions"])]
 
 
-def _gates(document: RunComparison, listed: _Listed) -> dict[str, Any]:
+def _gates(document: RunComparison, listed: Listed) -> dict[str, Any]:
     gates = document["gates"]
     n, level = len(gates["results"]), f"{100 * gates['level']:g} %"
     together = f"an interval so wide that all {n} hold together at {level}" if n > 1 else f"a {level} interval"
@@ -136,8 +160,8 @@ def _gates(document: RunComparison, listed: _Listed) -> dict[str, Any]:
     }
 
 
-def _gate(gate: GateResult, listed: _Listed) -> dict[str, Any]:
-    cards = listed.further_cards(gate["worst"])
+def _gate(gate: GateResult, listed: Listed) -> dict[str, Any]:
+    cards = listed.cards(gate["worst"])
     above = len(gate["worst"]) - len(cards)
     return {
         "css": limits_of_gates.css(gate["status"], bool(gate.get("but"))),
@@ -148,23 +172,6 @@ def _gate(gate: GateResult, listed: _Listed) -> dict[str, Any]:
         "cards": cards,
         "above": f"Of its {len(gate['worst'])} worst moments, {above} are listed above." if above else "",
     }
-
-
-def _worse(document: RunComparison, listed: _Listed) -> list[dict[str, Any]]:
-    """What to listen to of each measure that got worse, and the moments that are longer than nearly all before.
-
-    Those are listed whole; the others without what is listed already.
-    """
-    found = []
-    for compared in document["comparisons"]:
-        about = f"{compared['title']}: " if compared["title"] else ""
-        for row in compared["measures"]:
-            if cards := listed.further_cards(row["worst"]):
-                found.append({"name": f"{about}{words.label(row['measure'])}", "note": "", "cards": cards})
-        for each in compared["longer"]:
-            note, cards = words.longer_note(each, compared), listed.cards(each["worst"])
-            found.append({"name": words.longer(each, compared), "note": note, "cards": cards})
-    return found
 
 
 def longer_lists(of: LongerBetween, folder: Path) -> list[dict[str, Any]]:
@@ -238,7 +245,7 @@ def _row(row: ComparedMeasure, settings: TurnSettings, links: tuple[Links, Links
     unit, text = words.unit_of(row), MEASURES[row["measure"]]
     value: Shown = NONE
     if row["value"] is not None:
-        value = Cell(step(row["value"], unit, "+"), limits(row["interval"], unit, "+") or row["reason"])
+        value = Cell(brief_step(row["value"], unit, "+"), limits(row["interval"], unit, "+") or row["reason"])
     cells = [
         Cell(
             words.verdict(row),
@@ -246,14 +253,14 @@ def _row(row: ComparedMeasure, settings: TurnSettings, links: tuple[Links, Links
             verdict=row["verdict"].replace(" ", "-"),
         ),
         *(
-            Cell(amount(headline(side), unit), words.counts(side, row["measure"], link), is_linked=True)
+            Cell(brief(headline(side), unit), words.counts(side, row["measure"], link), is_linked=True)
             for side, link in zip((row["a"], row["b"]), links, strict=True)
         ),
         value,
         p_value(row["p_holm"]),
-        step(row["detectable"], unit) if row["detectable"] else "",
+        brief_step(row["detectable"], unit) if row["detectable"] else "",
     ]
-    return Cell(text.label, in_words(text.meaning, settings), name=row["measure"]), cells
+    return Cell(text.label, long_unit(unit), name=row["measure"], about=in_words(text.meaning, settings)), cells
 
 
 def line(document: RunComparison | None, is_linked: bool = True) -> str:

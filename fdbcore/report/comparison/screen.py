@@ -60,8 +60,12 @@ def _gates(gates: DecidedGates | None) -> Iterator[str]:
 
 def _moments(found: Sequence[GateMoment]) -> Iterator[str]:
     for moment in found:
-        yield f"  {clock_text(moment['start_s'])} {moment['text']}, {moment['file']}"
+        yield f"  {_named(moment)}, {moment['file']}"
         yield f"    {moment['page']}"
+
+
+def _named(moment: GateMoment) -> str:
+    return ", ".join(filter(None, [f"{clock_text(moment['start_s'])} {moment['text']}", words.beside(moment)]))
 
 
 def _compared(compared: ComparedCalls) -> Iterator[str]:
@@ -73,14 +77,28 @@ def _compared(compared: ComparedCalls) -> Iterator[str]:
     for row in compared["measures"]:
         yield from _row(row)
     yield from longer_lines(compared)
+    yield from longest_lines(compared)
 
 
 def longer_lines(of: LongerBetween) -> Iterator[str]:
     """The moments that are longer on one side, and the pages to hear them on."""
     for each in of["longer"]:
         yield words.longer(each, of)
-        yield f"  {words.longer_note(each, of)}"
+        if note := words.longer_note(each, of):
+            yield f"  {note}"
         yield from _moments(each["worst"])
+
+
+def longest_lines(of: ComparedCalls) -> Iterator[str]:
+    """The longest moments beside the longest of the baseline, whether or not that is chance."""
+    if "longest" not in of:
+        return
+    yield ""
+    yield words.LONGEST
+    yield f"  {words.longest_note(of)}"
+    for title, moments in words.longest(of).items():
+        yield f"{title}:"
+        yield from (f"  {_named(moment)}, {moment['file']}" for moment in moments)
 
 
 def _row(row: ComparedMeasure) -> Iterator[str]:
@@ -91,7 +109,7 @@ def _row(row: ComparedMeasure) -> Iterator[str]:
         return
     parts = [f"{words.verdict(row):<9} {difference(row['value'], row['interval'], unit)}"]
     parts += [f"Holm {p_text(row['p_holm'])}"] if row["p_holm"] is not None else []
-    parts += [f"detectable {step(row['detectable'], unit)}"] if row["detectable"] else []
+    parts += [f"minimum detectable effect {step(row['detectable'], unit)}"] if row["detectable"] else []
     parts += [row["reason"]] if row["reason"] else []
     yield f"  {'; '.join(parts)}"
     yield from _moments(row["worst"])

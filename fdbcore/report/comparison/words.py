@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -12,9 +12,9 @@ from fdbcore.analysis.cautions import cautions_of as interval_cautions
 from fdbcore.analysis.comparison import ComparedCalls, ComparedMeasure, DescribedRun, RunComparison
 from fdbcore.analysis.differences import Verdict
 from fdbcore.analysis.gate_file import DEFAULTS
-from fdbcore.analysis.gate_moments import GateMoment
+from fdbcore.analysis.gate_moments import WORST, GateMoment
 from fdbcore.analysis.gate_results import DecidedGates, GateResult, Status
-from fdbcore.analysis.longer_moments import LongerBetween, LongerMoments
+from fdbcore.analysis.longer_moments import LEAST_GROWTH_S, LongerBetween, LongerMoments, grown_s
 from fdbcore.analysis.matching import CALL_NAME
 from fdbcore.analysis.summaries import Summary
 from fdbcore.measures.catalogue import MEASURES
@@ -42,6 +42,7 @@ SIGNS: Final[dict[Verdict, str]] = {
 }
 """What stands before each verdict, what a reader must see first."""
 
+LONGEST: Final = "Longest of this run, beside the longest of the baseline"
 STATUSES: Final = {"passed": "PASS", "failed": "FAIL", "cannot tell": "UNDECIDED", "not measured": "NOT MEASURED"}
 
 
@@ -80,8 +81,8 @@ def sides_of(row: ComparedMeasure) -> list[str]:
 
 def pairing(compared: ComparedCalls) -> str:
     """How the two sides were paired."""
-    how = f"paired by {compared['paired_by']}" if compared["paired_by"] else "unpaired"
-    return f"{how}: {compared['shared']:,} of {compared['items']:,} on both sides"
+    how = f"paired by {compared['paired_by']}" if compared["paired_by"] else "compared as two groups"
+    return f"{how}: {compared['shared']:,} of {compared['items']:,} in both"
 
 
 def cautions(compared: ComparedCalls) -> Iterator[str]:
@@ -140,22 +141,67 @@ def lead(document: RunComparison) -> str:
 
 
 def longer(found: LongerMoments, of: LongerBetween) -> str:
-    """What got worse in a few calls: "Slow answers longer by 3.42 s or more in 8 of 200 calls, shorter in 1".
+    """What got worse in a few calls: "8 responses got slower, 5 of them by 4.1 s or more, in 8 of 200 calls (p = 0.02),
+    shorter by 0.31 s or more in 1".
 
-    Unpaired: "Slow answers of 4.42 s or more in 8 of 200 calls, baseline 1 of 180".
+    Unpaired: "Slow responses of 1.42 s or more, 5 of them of 4.8 s or more, in 8 of 200 calls (p = 0.02), baseline 1 of
+    180".
     """
     this, other = (of["b"], of["a"]) if found["longer_in"] == "b" else (of["a"], of["b"])
     in_this, in_other = (found["b"], found["a"]) if found["longer_in"] == "b" else (found["a"], found["b"])
-    about, kind, least = f"{of['title']}: " if of["title"] else "", BY_ID[found["kind"]].title, found["least_s"]
+    about, kind = f"{of['title']}: " if of["title"] else "", BY_ID[found["kind"]]
     units = "calls" if _of_calls(of) else f"groups by {of['paired_by'] or 'cluster'}"
     here = f"in {in_this['clusters']:,} of {in_this['of']:,} {units}"
     if this["name"] != "run":
         here += f" of {this['name']}"
+    here += f" ({p_text(found['p'])})"
     if of["paired_by"]:
-        return f"{about}{kind} longer by {least:.2f} s or more {here}, shorter by as much in {in_other['clusters']:,}"
-    return (
-        f"{about}{kind} of {least:.2f} s or more {here}, {other['name']} {in_other['clusters']:,} of {in_other['of']:,}"
-    )
+        told = f"{about}{found['moments']:,} {kind.worse}{_harm(found, grown_s, 'by')}"
+        return f"{told} {here}, shorter by {found['least_s']:.2f} s or more in {in_other['clusters']:,}"
+    told = f"{about}{kind.title} of {found['least_s']:.2f} s or more{_harm(found, lambda each: each['length_s'], 'of')}"
+    return f"{told} {here}, {other['name']} {in_other['clusters']:,} of {in_other['of']:,}"
+
+
+def _harm(found: LongerMoments, size_s: Callable[[GateMoment], float], by: str) -> str:
+    """How bad the worst are, those that grew at least half as much as the first: ", 5 of them by 4.1 s or more,".
+
+    Moments of an earlier version do not say by how much they grew.
+    """
+    grown = [each for each in found["worst"] if "was" in each]
+    worst = [size_s(each) for each in grown if grown_s(each) >= max(map(grown_s, grown)) / 2]
+    of_them = "" if len(worst) == found["moments"] else f" {len(worst):,} of them"
+    return f",{of_them} {by} {min(worst):.1f} s or more," if worst else ""
+
+
+def beside(moment: GateMoment) -> str:
+    """A moment beside its like: "was 0.7 s, now 4.9 s, +4.2 s"; "" where it is compared with nothing.
+
+    Where its like is of another call: "beside 1.8 s of call-031, +3.1 s".
+    """
+    if "was" not in moment:
+        return ""
+    if (was := moment["was"]) is None:
+        return f"was none, now {moment['length_s']:.1f} s"
+    before, by = f"{was['length_s']:.1f} s", f"+{grown_s(moment):.1f} s"
+    if was["call"] != moment["call"]:
+        return f"beside {before} of {was['call']}, {by}"
+    return f"was {before}, now {moment['length_s']:.1f} s, {by}"
+
+
+def longest(of: ComparedCalls) -> dict[str, list[GateMoment]]:
+    """Of each kind, by its title, the longest moments beside their like that are not listed as worse."""
+    known = {moment["page"] for moment in worse_moments(of)}
+    found = {BY_ID[each["kind"]].title: each["moments"] for each in of.get("longest", ())}
+    further = {title: [each for each in moments if each["page"] not in known] for title, moments in found.items()}
+    return {title: moments for title, moments in further.items() if moments}
+
+
+def longest_note(of: ComparedCalls) -> str:
+    """What the longest moments are, and what they are not."""
+    if not of["longest"]:
+        return f"Nothing in this run is longer than its like in the baseline by {LEAST_GROWTH_S:g} s or more."
+    rule = "what grew the most in its call" if of["paired_by"] else "the longest beside the longest"
+    return f"This may be chance: nothing here is a finding. At most {WORST} of each kind: {rule}."
 
 
 def longer_note(found: LongerMoments, of: LongerBetween) -> str:
@@ -164,7 +210,6 @@ def longer_note(found: LongerMoments, of: LongerBetween) -> str:
     in_other = found["a" if found["longer_in"] == "b" else "b"]["clusters"]
     same = "call" if of["paired_by"] == CALL_NAME else of["paired_by"]
     parts = [f"Each compared with the same {same} of {other}"] if same else []
-    parts += [f"corrected {p_text(found['p'])}"]
     parts += [f"about {in_other:,} of them may be chance"] if of["paired_by"] and in_other else []
     shown, moments = len(found["worst"]), found["moments"]
     parts += [f"the worst {shown} of {moments:,}"] if shown < moments else []
@@ -176,17 +221,22 @@ def longer_sentences(between: Iterable[LongerBetween]) -> list[str]:
     return [f"{longer(each, of)}." for of in between for each in of["longer"]]
 
 
-def longer_moments(between: Iterable[LongerBetween]) -> list[GateMoment]:
-    """The moments that are longer on one side of these comparisons."""
-    return [moment for of in between for each in of["longer"] for moment in each["worst"]]
+def worse_moments(of: ComparedCalls) -> list[GateMoment]:
+    """The moments behind measures that got worse, and those that are longer on one side."""
+    return [moment for found in (*of["measures"], *of["longer"]) for moment in found["worst"]]
+
+
+def listed_moments(between: Iterable[ComparedCalls]) -> list[GateMoment]:
+    """All moments that are listed of these comparisons."""
+    of_lists = [found for of in between for found in (worse_moments(of), *longest(of).values())]
+    return [moment for moments in of_lists for moment in moments]
 
 
 def moments_of(document: RunComparison) -> list[GateMoment]:
     """The moments behind failed gates, behind measures that got worse, and those longer than before; each once."""
     gates = document.get("gates")
     found = [moment for gate in (gates["results"] if gates else []) for moment in gate["worst"]]
-    found += [moment for compared in document["comparisons"] for row in compared["measures"] for moment in row["worst"]]
-    found += longer_moments(document["comparisons"])
+    found += [moment for compared in document["comparisons"] for moment in worse_moments(compared)]
     return list({moment["page"]: moment for moment in found}.values())
 
 
@@ -271,7 +321,7 @@ def gate_basis(gate: GateResult) -> str:
         for name, side in sides
     ]
     if gate["baseline"]:
-        told.append(f"paired by {gate['paired_by']}" if gate["paired_by"] else "unpaired")
+        told.append(f"paired by {gate['paired_by']}" if gate["paired_by"] else "compared as two groups")
     fewest = min((side for _, side in sides), key=lambda side: int(side["clusters"]))
     caution = ""
     if gate["interval"] and fewest["clusters"] < FEW_CLUSTERS:
@@ -338,7 +388,7 @@ def _calls(gates: DecidedGates) -> str:
 
 
 def _missed(gate: GateResult) -> str:
-    """The figure of a gate beside its limit, without its interval: "Answer time 1.82 s, at most 1.5 s"."""
+    """The figure of a gate beside its limit, without its interval: "response latency 1.82 s, at most 1.5 s"."""
     unit, value = _unit_of_gate(gate), gate["value"]
     assert value is not None
     if not gate["times"]:
@@ -347,7 +397,7 @@ def _missed(gate: GateResult) -> str:
 
 
 def gate_label(gate: GateResult) -> str:
-    """The name of a gate's measure, with its statistic unless that is the usual one: "Answer time (p90)"."""
+    """The name of a gate's measure, with its statistic unless that is the usual one: "response latency (p90)"."""
     return label(gate["measure"]) + (f" ({statistic})" if (statistic := _statistic(gate)) else "")
 
 

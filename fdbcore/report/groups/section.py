@@ -13,7 +13,7 @@ from fdbcore.analysis.order import positions
 from fdbcore.analysis.summaries import Summary
 from fdbcore.analysis.survey import Survey
 from fdbcore.measures.catalogue import MEASURES, headlines
-from fdbcore.report.format import NONE, amount, counted, difference, headline, limits, p_value, scaled
+from fdbcore.report.format import NONE, amount, brief, brief_step, counted, headline, limits, long_unit, p_value, scaled
 from fdbcore.report.groups import words
 from fdbcore.report.html.values import Cell, Row, Shown
 from fdbcore.report.svg.charts import Chart, TrendPoint, trend
@@ -59,7 +59,7 @@ def table(points: Sequence[StatedGroup], column: str) -> dict[str, Any]:
     """A row for each group: its calls, and its headline measures with their intervals."""
     shown = _measured(points)
     return {
-        "columns": [column, "calls", *(headlines()[name] for name in shown)],
+        "columns": [column, "calls", *(f"{headlines()[name]} {_unit(name)}".strip() for name in shown)],
         "rows": [(point["name"], [f"{point['calls']:,}", *(_cell(point, name) for name in shown)]) for point in points],
     }
 
@@ -74,7 +74,11 @@ def _cell(point: StatedGroup, name: str) -> Shown:
     if summary is None or headline(summary) is None:
         return NONE
     unit = MEASURES[name].shown_in
-    return Cell(amount(headline(summary), unit), limits(summary["ci95"], unit))
+    return Cell(brief(headline(summary), unit), limits(summary["ci95"], unit))
+
+
+def _unit(measure: str) -> str:
+    return long_unit(MEASURES[measure].shown_in)
 
 
 def charts(points: Sequence[StatedGroup], places: Mapping[str, float], least: int = LEAST_POINTS) -> list[Chart]:
@@ -137,7 +141,11 @@ def _row(a: StatedGroup, b: StatedGroup, each: GroupDifference) -> Row:
         Cell(told, verdict=told.replace(" ", "-")),
         _cell(a, name),
         _cell(b, name),
-        Cell(difference(each["value"], each["interval"], unit), reason),
+        Cell(
+            brief_step(each["value"], unit, "+"),
+            limits(each["interval"], unit, "+"),
+            further=(reason,) if reason else (),
+        ),
         p_value(each["p_holm"]),
     ]
-    return headlines()[name], cells
+    return Cell(headlines()[name], _unit(name)), cells

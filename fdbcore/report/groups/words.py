@@ -125,7 +125,7 @@ def is_apart(difference: MeasuredDifference) -> bool:
 
 
 def difference_text(each: GroupDifference, unit: str) -> str:
-    """ "+4.0 points [+3.2, +4.8] | v2 is worse, p < 0.001 | detectable 1.2 points"."""
+    """ "+4.0 points [+3.2, +4.8] | v2 is worse, p < 0.001 | minimum detectable effect 1.2 points"."""
     if each["value"] is None:
         return each["reason"]
     text, found = difference(each["value"], each["interval"], unit), each["verdict"]
@@ -133,12 +133,12 @@ def difference_text(each: GroupDifference, unit: str) -> str:
         return f"{text} | undecided: {each['reason']}"
     verdict = f"{each['a']} is {found}" if found in ("better", "worse") else found
     parts = [text, f"{verdict}, {p_text(each['p_holm'])}", *filter(None, [each["reason"]])]
-    parts += [f"detectable {step(each['detectable'], unit)}"] if each["detectable"] is not None else []
+    parts += [f"minimum detectable effect {step(each['detectable'], unit)}"] if each["detectable"] is not None else []
     return " | ".join(parts)
 
 
 def verdicts(differences: Sequence[GroupDifference | ComparedMeasure]) -> str:
-    """What differs between two groups: "better in answered; worse in answer time; no difference found in 5"."""
+    """What differs: "better in response rate; worse in response latency; no difference found in 5"."""
     told = []
     for verdict in ("better", "worse", "different"):
         labels = [headlines()[each["measure"]] for each in differences if each["verdict"] == verdict]
@@ -289,6 +289,6 @@ def notes(content: Statements) -> Iterator[Line]:
         paired = f"paired by {content['paired_by']}" if content["paired_by"] else "not paired"
         how = f"{paired}; p is corrected for {tests} comparisons (Holm)"
         if any(each["detectable"] is not None for each in content["differences"]):
-            how += f"; detectable: {DETECTABLE}"
+            how += f"; minimum detectable effect: {DETECTABLE}"
         yield "differences", how
         yield "", NOT_CORRECTED

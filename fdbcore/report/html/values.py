@@ -59,7 +59,8 @@ class Cell:
     """A table cell with more than a text.
 
     names: names before the text, each isolated with its own writing direction. meaning, further: explanations below the
-    text. source: the term for a measure in the literature. name: the id of a measure. verdict: its colour class. at_s:
+    text. source: the term for a measure in the literature. name: the id of a measure. about: of the name of a row, an
+    explanation in a row of its own, with source and name. verdict: its colour class. at_s:
     the time in the recording that it links to. is_linked: text and meaning have links by `Links`. svg: a drawing below.
     """
 
@@ -67,6 +68,7 @@ class Cell:
     meaning: str = ""
     source: str = ""
     name: str = ""
+    about: str = ""
     verdict: str = ""
     at_s: float | None = None
     is_strong: bool = False

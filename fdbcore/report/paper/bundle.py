@@ -33,7 +33,7 @@ LONG_DIFFERENCE_COLUMNS: Final = (
     *(name + side for side in ("_a", "_b") for name in ("group", "value", "n", "count", "clusters", "calls")),
     *("difference", "low", "high", "p", "p_holm", "detectable", "unit", "reason"),
 )
-DIFFERENCE_COLUMNS: Final = ("Comparison", "Measure", "a", "b", "a - b", "95 % CI", "p (Holm)", "Detectable")
+DIFFERENCE_COLUMNS: Final = ("Comparison", "Measure", "a", "b", "a - b", "95 % CI", "p (Holm)", "MDE")
 PEOPLE: Final = "A after B, same calls"
 
 _SPAN: Final = re.compile(
@@ -136,8 +136,8 @@ def measures_table(
     caption = (
         f"Turn-taking of {', '.join(each.name for each in systems)} ({sizes}). Medians, shares and rates with 95 % "
         f"intervals over {units_text(cluster)} (shares: Wilson with the design effect of the clusters; else bootstrap, "
-        f"{units_text(cluster)} resampled). Shares are of all opportunities, or onsets, n; the median answer time is "
-        "of the n that were answered."
+        f"{units_text(cluster)} resampled). Shares are of all opportunities, or onsets, n; the median "
+        "response latency is of the n that were answered."
     ) + "".join(f" {text[:1].upper()}{text[1:]}." for text in cautions_of(summaries, cluster))
     columns = ["Measure", *(each.name for each in systems)]
     return PaperTable(caption, columns, "l" + "r" * len(systems), rows, "tab:measures")
@@ -170,8 +170,8 @@ def differences_table(document: RunComparison, cluster: str | None) -> PaperTabl
     sizes = "; ".join(_sizes(compared) for compared in document["comparisons"])
     caption = (
         f"Differences ({sizes}). Intervals: 95 %, over what the sides are paired by, else over {units_text(cluster)}; "
-        "bootstrap, shares by the square-and-add method. p: Holm's correction over all rows. Detectable: the true "
-        f"difference found with 80 % power. {NOT_CORRECTED}"
+        "bootstrap, shares by the square-and-add method. p: Holm's correction over all rows. MDE: the "
+        f"minimum detectable effect, the true difference found with 80 % power. {NOT_CORRECTED}"
     )
     notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in document["notes"])
     return PaperTable(caption + notes, DIFFERENCE_COLUMNS, "llrrrrrr", rows, "tab:differences")

@@ -54,10 +54,10 @@ def curve_figure(systems: Sequence[SystemTransfers]) -> str:
         parts.append(_line(k, x, y, at, reached))
         legend.append((each.name, f"{len(each.latencies_ms):,} of {each.eligible:,}"))
     parts += _legend(legend, None, BOTTOM - 16 - 15 * len(legend))
-    counts = "; ".join(f"{name}: {n} answered" for name, n in legend)
+    counts = "; ".join(f"{name}: {n}" for name, n in legend)
     about = (
-        f"Cumulative share of the opportunities that the system has begun to answer ({counts}). All are in the "
-        "denominator: cut off and no answer never raise the curve."
+        f"Cumulative share of the opportunities that the system has begun to respond to ({counts}). All are in the "
+        "denominator: premature responses and no response never raise the curve."
     )
     return paper(parts, WIDTH, HEIGHT, about)
 

@@ -16,17 +16,18 @@ NAMED: Final = 100
 
 
 def line(run: Survey) -> str:
-    """The input health of all calls in one line: "1 bad, 2 warn of 60 calls | echo 2, noise 1", "60 calls, all ok"."""
+    """The input health of all calls: "60 calls: 1 bad, 2 with a warning | echo 2, noise 1", "60 calls: all ok"."""
     examined = run.examined
     if not examined:
         return "not examined"
     verdicts = [health.verdict for _, health in examined]
     calls = counted(len(examined), "call") + (" examined" if len(examined) < len(run.scored) else "")
-    worse = ", ".join(f"{verdicts.count(verdict):,} {verdict}" for verdict in ("bad", "warn") if verdict in verdicts)
+    called = {"bad": "bad", "warn": "with a warning"}
+    worse = ", ".join(f"{verdicts.count(verdict):,} {told}" for verdict, told in called.items() if verdict in verdicts)
     listed = ", ".join(
         f"{HEALTH[kind.id]['name'].lower().rstrip('?')} {len(kind.calls):,}" for kind in health_kinds(examined)
     )
-    return " | ".join(filter(None, [f"{worse} of {calls}" if worse else f"{calls}, all ok", listed]))
+    return " | ".join(filter(None, [f"{calls}: {worse or 'all ok'}", listed]))
 
 
 def panel(run: Survey, page: Callable[[Call], str | None]) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def _column(name: str, column: Column) -> dict[str, Any]:
     """
     measure = MEASURES[name]
     kind = "count" if column.is_count else "share" if measure.quantity == "share" else "time"
-    return {"measure": name, "title": column.title, "is": kind, "first": 1 if measure.better == "more" else -1}
+    return {"measure": name, "title": measure.label, "is": kind, "first": 1 if measure.better == "more" else -1}
 
 
 def _figure(row: CallRow, name: str, column: Column) -> Any:  # noqa: ANN401 - JSON
@@ -191,7 +191,7 @@ def _listed(row: CallRow, columns: Sequence[str], sounds: Sounds) -> dict[str, A
         "figures": [_figure(row, name, column) for name, column in measure_columns().items()],
         "page": sounds.page_of(call),
         "audio": sounds.of_call(call),
-        "unplayable": sounds.unplayable(call),
+        "silent": sounds.silent(call),
         "notes": _notes(row, sounds),
         **({"left_out": ", ".join(span.brief for span in row.left_out)} if row.left_out else {}),
     }

@@ -6,20 +6,18 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fdbcore.analysis.cautions import cautions_of
-from fdbcore.analysis.line_effects import pooled_text
 from fdbcore.analysis.settings_differences import earlier
 from fdbcore.analysis.survey import Survey
 from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
 from fdbcore.measures.measure import MomentKind
 from fdbcore.report import agent_logs
-from fdbcore.report import columns as columns_of
 from fdbcore.report.call.screen import beside_echo, with_echo
 from fdbcore.report.format import clock_text, counted, measured_text
 from fdbcore.report.run import systems as system_table
 from fdbcore.report.run.findings import with_calls
 from fdbcore.report.run.health import line
 from fdbcore.report.spots import Spots
-from fdbcore.report.terminal import filled, labelled
+from fdbcore.report.terminal import labelled
 from fdbcore.types import ticks_to_s
 
 MOST_COLUMNS: Final = 100
@@ -32,7 +30,7 @@ def corpus_screen(run: Survey, columns: int) -> str:
     width = min(columns, MOST_COLUMNS) - 1
     compared = systems(run)
     first, lines = labelled([*_head(run), *_warnings(run)], width), labelled(_lines(run, compared), width)
-    table = [*system_table.screen(compared, width), filled(columns_of.note(), width)] if compared else []
+    table = system_table.screen(compared, width) if compared else []
     return "\n".join([*first, *table, *lines, *agent_logs.run_screen_lines(run, width)])
 
 
@@ -48,7 +46,6 @@ def _lines(run: Survey, compared: Sequence[SystemCalls]) -> Iterator[tuple[str, 
     left_out = [row for row in run.rows if row.call.unscored is not None]
     if run.pooled:
         yield "health", line(run)
-        yield from (("lines", told) for found in [run.lines] if found and (told := pooled_text(found)))
         if not compared:
             own, counting_echo = (Spots(found).lines("run") for found in (run.measures, with_echo(run.measures)))
             yield from beside_echo(own, counting_echo)

@@ -123,8 +123,8 @@ def charts(run: Survey, settings: TurnSettings) -> list[Chart]:
             fto_s,
         ),
         histogram(
-            "Answer time of each call",
-            "Each call's median answer time. A second peak to the right is a group of slow calls.",
+            "Response latency of each call",
+            "Each call's median response latency. A second peak to the right is a group of slow calls.",
             Axis(0, 4, 0.1, range(5), "seconds"),
             {"B": medians_s},
         ),
@@ -135,13 +135,13 @@ def charts(run: Survey, settings: TurnSettings) -> list[Chart]:
             {"": run.overlaps_s},
         ),
         histogram(
-            "Long silences",
+            "Lapses",
             in_words("Silences of more than {lapse_ms} in the middle of a call.", settings),
             Axis(3, 15, 0.5, range(3, 16, 3), "seconds"),
             {"": run.values("lapse_s")},
         ),
         histogram(
-            "How much B talks",
+            "B's talk ratio",
             "The share of each call in which B speaks.",
             Axis(0, 100, 5, range(0, 101, 25), "per cent", "%"),
             {"B": [100 * share for row in run.scored if (share := row.figures["b_talk_share"][0]) is not None]},
@@ -150,9 +150,9 @@ def charts(run: Survey, settings: TurnSettings) -> list[Chart]:
     if found := cut_off_against_latency(run):
         drawn.append(
             plane(
-                "False cut-offs against answer time",
-                "False cut-offs, the share of A's labelled pauses, over the median answer time: lower left is better. "
-                "One point per system, with 95 % intervals over calls.",
+                "False cut-ins against response latency",
+                "False cut-ins, as a share of A's labelled pauses, over the median response latency: lower left is "
+                "better. One point per system, with 95 % intervals over calls.",
                 Axis(0, 2, 0.1, range(11), "seconds until B answers"),
                 [_point(system) for system in found],
             )

@@ -26,7 +26,7 @@ def section(found: Sequence[SystemCalls], link: Links) -> dict[str, Any]:
     for system in found:
         cells = _cells(system, with_cost, replace(link, calls=f"system={system.name}"))
         rows.append((system.name, [Cell(text, is_linked=True) for text in cells]))
-    return {"columns": _titles(with_cost), "rows": rows, "note": columns.note()}
+    return {"columns": _titles(with_cost), "rows": rows}
 
 
 def _cost_anything(found: Sequence[SystemCalls]) -> bool:

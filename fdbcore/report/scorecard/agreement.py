@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from fdbcore.report.scorecard.columns import ColumnGroup, table, wrapped
@@ -30,20 +31,22 @@ def comparison_tables(
     content: Mapping[str, Any],
     width: int,
     title: Callable[[Comparison], str],
-    counts: Callable[[Sequence[Comparison]], ColumnGroup],
     figures: Mapping[str, str],
     name: Callable[[Comparison], str] = lambda comparison: "",
+    counts: Mapping[str, Callable[[Comparison], str]] = MappingProxyType({}),
 ) -> Iterator[list[str]]:
     """A table of all comparisons of a title, with the figures that any of them has.
 
     figures: their titles, and their fields. name: of a comparison; "" for one that is named by the numbers of its
-    raters.
+    raters. counts: what stands beside n.
     """
     numbers = {each["name"]: str(number) for number, each in enumerate(content["raters"], 1)}
     for titled, found in groupby(content["comparisons"], title):
         own = list(found)
         there = {head: field for head, field in figures.items() if any(each[field] for each in own)}
-        columns = [counts(own), *(estimates(head, [each[field] for each in own]) for head, field in there.items())]
+        cells = [[f"{each['n']:,}", *(count(each) for count in counts.values())] for each in own]
+        columns = [ColumnGroup("", ["n", *counts], [5, *map(len, counts)], cells)]
+        columns += [estimates(head, [each[field] for each in own]) for head, field in there.items()]
         names = [name(each) or _by_number(each["raters"], numbers) for each in own]
         yield [*wrapped(titled, width, 2), *table(names, columns, width)]
 

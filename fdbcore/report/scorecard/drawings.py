@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from fdbcore.report.html.templates import static
@@ -14,6 +15,7 @@ from fdbcore.types.scorecard import Figure, Measure, Scorecard, ScoreRow
 
 BAR_WIDTH, BAR_HEIGHT = 240, 22
 NAME_WIDTH, PANEL_WIDTH, PANEL_GAP, ROW_HEIGHT, TOP = 196, 190, 62, 26, 46
+PANELS: Final = 3
 NAME_PX: Final = 13
 PATTERNS: Final = 3
 """In how many ways the parts of a bar are filled; further parts begin anew."""
@@ -107,17 +109,23 @@ def _mark_of(group: str) -> str:
 
 
 def chart(scales: Sequence[Measure], rows: Sequence[ScoreRow], description: str) -> str:
-    """The main scales of all rows, with their intervals, each on an axis of its own."""
+    """The main scales of all rows, with their intervals, each on an axis of its own, PANELS side by side.
+
+    More of them would not fit a page at a size that people can read.
+    """
     main = [scale for scale in scales if scale.main and any(row.figure(scale).value is not None for row in rows)]
     counts = [row.n for row in rows if row.n is not None]
-    drawn = [_name(row, TOP + (index + 0.65) * ROW_HEIGHT) for index, row in enumerate(rows)]
+    height, drawn = TOP + len(rows) * ROW_HEIGHT + 30, []
+    names = "".join(_name(row, TOP + (index + 0.65) * ROW_HEIGHT) for index, row in enumerate(rows))
     if counts:
         n = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-        drawn.append(f'<text class="caption" x="4" y="22">n = {n}</text>')
-    for index, scale in enumerate(main):
-        drawn += _panel(scale, rows, NAME_WIDTH + index * (PANEL_WIDTH + PANEL_GAP))
-    width, height = NAME_WIDTH + len(main) * (PANEL_WIDTH + PANEL_GAP), TOP + len(rows) * ROW_HEIGHT + 30
-    return svg.drawing("".join(drawn), width - 8, height, description, "score intervals")
+        names += f'<text class="caption" x="4" y="22">n = {n}</text>'
+    strips = [main[first : first + PANELS] for first in range(0, len(main), PANELS)]
+    for at_row, strip in enumerate(strips):
+        panels = [_panel(scale, rows, NAME_WIDTH + at * (PANEL_WIDTH + PANEL_GAP)) for at, scale in enumerate(strip)]
+        drawn.append(f'<g transform="translate(0 {at_row * height})">{names}{"".join(chain(*panels))}</g>')
+    width = NAME_WIDTH + len(strips[0]) * (PANEL_WIDTH + PANEL_GAP)
+    return svg.drawing("".join(drawn), width - 8, len(strips) * height, description, "score intervals")
 
 
 def _name(row: ScoreRow, y: float) -> str:

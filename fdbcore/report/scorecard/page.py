@@ -19,7 +19,7 @@ from fdbcore.report.html.wording import Wording, words_of_pages
 from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.cases import PER_CHUNK, choices, listed, orders, packed, pictures, shown, tag_groups
 from fdbcore.report.scorecard.drawings import BarPart
-from fdbcore.report.scorecard.tables import OWN_N, has_sd, headed, scales_of, span_text, value_text
+from fdbcore.report.scorecard.tables import OWN_N, has_sd, headed, pooled_label, scales_of, span_text, value_text
 from fdbcore.types.scorecard import DETECTABLE, Difference, Measure, PageWords, Scorecard, ScoredCase, ScoreRow
 
 ARROWS: Final = {-1: "\N{NO-BREAK SPACE}↓", 0: "", 1: "\N{NO-BREAK SPACE}↑"}
@@ -29,6 +29,8 @@ DIFFERENCE_COLUMNS: Final = ("a − b", "measure", "n", "difference", "95 % inte
 VERDICT: Final = "verdict"
 OPEN: Final = 2  # tables of subsets; the others are folded, and so are long ones
 OPEN_ROWS: Final = 12
+MOST_SUMMARY: Final = 8
+"""Columns of figures in the table over all conditions: as many as fit."""
 
 
 def page(card: Scorecard, suite: Suite, of_calls: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -53,6 +55,7 @@ def page(card: Scorecard, suite: Suite, of_calls: Mapping[str, str] = MappingPro
         card=card,
         style=drawings.style() + views.style(),
         definitions=drawings.definitions(),
+        summary=_summary(card),
         conditions=[_condition(card, name) for name in card.conditions],
         pooled=_pooled(card),
         own_n_told=OWN_N,
@@ -128,12 +131,40 @@ def _condition(card: Scorecard, name: str) -> dict[str, Any]:
     }
 
 
+def _summary(card: Scorecard) -> dict[str, Any] | None:
+    """Systems in rows, the main scales of the conditions side by side; None of a single condition, or of too many."""
+    shown = [
+        (name, scale)
+        for name in card.conditions
+        if (own := [row for row in card.rows if (row.condition, row.group) == (name, "system")])
+        for scale in [scale for scale in scales_of(card, own) if scale.main][: MOST_SUMMARY // len(card.conditions)]
+    ]
+    if len({name for name, _ in shown}) < 2:
+        return None
+    rows = {(row.condition, row.system): row for row in card.rows if row.group == "system"}
+    heads = [f"{name}: {pooled_label(scale)} {scale.unit}".strip() + ARROWS[scale.direction] for name, scale in shown]
+    return {
+        "columns": ["system", *heads],
+        "rows": [
+            (Cell("", names=(system,)), [_main_cell(rows.get((name, system)), scale) for name, scale in shown])
+            for system in dict.fromkeys(system for _, system in rows)
+        ],
+    }
+
+
+def _main_cell(row: ScoreRow | None, scale: Measure) -> Shown:
+    """A value with its interval below it."""
+    if row is None or (figure := row.figure(scale)).value is None:
+        return NONE
+    return Cell(value_text(figure.value, scale), span_text(figure.ci95, scale) if figure.ci95 else "", is_strong=True)
+
+
 def _tables(
     of: str, scales: Sequence[Measure], rows: Sequence[ScoreRow], names: Sequence[Cell]
 ) -> list[dict[str, Any]]:
     """The rows as tables: the main scales, then a table for each part. Only the first has more than names beside rows.
 
-    of: the title of the names. names: of each row.
+    of: the title of the names. names: of each row. What was published stands only where it has a figure.
     """
     parts = [("", [scale for scale in scales if scale.main])]
     others = groupby((scale for scale in scales if not scale.main), lambda scale: scale.part)
@@ -148,7 +179,11 @@ def _tables(
                 {
                     "title": title,
                     "columns": [of, "n", *map(add, heads, arrows)],
-                    "rows": [(name, [*_cells(own, row)]) for name, row in zip(beside, rows, strict=True)],
+                    "rows": [
+                        (name, [*_cells(own, row)])
+                        for name, row in zip(beside, rows, strict=True)
+                        if row.group != "published" or any(row.figure(scale).value is not None for scale in own)
+                    ],
                 }
             )
     return found

@@ -8,7 +8,7 @@ from typing import Final
 
 from fdbcore.report.format import NONE, p_value
 from fdbcore.report.scorecard.columns import NAME_COLUMNS, ColumnGroup, fitted, table, width_columns, wrapped
-from fdbcore.report.scorecard.tables import OWN_N, has_sd, headed, scales_of
+from fdbcore.report.scorecard.tables import OWN_N, has_sd, headed, scales_of, scales_of_rows
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Difference, Measure, Pooling, Scorecard, ScoreRow, Telling
 
@@ -51,7 +51,21 @@ def _own_n_told(card: Scorecard) -> Iterator[str]:
 
 
 def rows_table(scales: Sequence[Measure], rows: Sequence[ScoreRow], width: int) -> list[str]:
-    """The lines of a table with a row for each system: the main scales, then the others by their parts."""
+    """The lines of a table with a row for each system: the main scales, then the others by their parts.
+
+    Published rows stand only with the scales that they have, in a table of their own beside the systems.
+    """
+    own = [row for row in rows if row.group != "published"]
+    beside = scales_of_rows(scales, [row for row in rows if row.group == "published"])
+    others = [scale for scale in scales if scale not in beside]
+    if not (own and beside and others):
+        return _rows_table(scales, rows, width)
+    parts = [_rows_table(beside, rows, width), _rows_table(others, own, width)]
+    first, second = parts if scales[0] in beside else parts[::-1]
+    return [*first, "", *second]
+
+
+def _rows_table(scales: Sequence[Measure], rows: Sequence[ScoreRow], width: int) -> list[str]:
     main = [scale for scale in scales if scale.main]
     kinds = dict.fromkeys(scale.pools for scale in main)
     spread = [scale for scale in main if has_sd(rows, scale)]

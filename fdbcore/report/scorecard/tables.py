@@ -10,19 +10,26 @@ from fdbcore.report.format import NONE
 from fdbcore.report.paper.tables import PaperTable, csv_text, latex_comment
 from fdbcore.types.scorecard import Measure, Scorecard, ScoreRow
 
+HEADS: Final = ("Condition", "System", "n")
+MOST_SCALES: Final = 5
+"""Beside HEADS: a page of a paper holds eight columns."""
 OWN_N: Final = "A figure with an n of its own is over that many items, not over the n of its row."
 
 
 def tables(card: Scorecard) -> dict[str, str]:
     """The rows as table.md, table.tex (booktabs) and table.csv, by name."""
-    table = paper_table(card)
-    tex = latex_comment(card.evidence) + table.latex()
-    return {"table.md": table.markdown(), "table.tex": tex, "table.csv": rows_csv(card)}
+    tex = latex_comment(card.evidence) + "\n".join(table.latex() for table in narrow_tables(card))
+    return {"table.md": paper_table(card).markdown(), "table.tex": tex, "table.csv": rows_csv(card)}
 
 
 def scales_of(card: Scorecard, rows: Sequence[ScoreRow]) -> list[Measure]:
     """The scales for which any of the rows has a value."""
-    return [scale for scale in card.scales if any(row.figure(scale).value is not None for row in rows)]
+    return scales_of_rows(card.scales, rows)
+
+
+def scales_of_rows(scales: Sequence[Measure], rows: Sequence[ScoreRow]) -> list[Measure]:
+    """Those of the scales for which any of the rows has a value."""
+    return [scale for scale in scales if any(row.figure(scale).value is not None for row in rows)]
 
 
 def label(scale: Measure, beside: Sequence[Measure]) -> str:
@@ -60,20 +67,60 @@ def has_sd(rows: Sequence[ScoreRow], scale: Measure) -> bool:
 
 def paper_table(card: Scorecard) -> PaperTable:
     """The rows as a table; main scales show the interval beside the value, and the SD if there is one."""
-    columns, alignment = ["Condition", "System", "n"], "llr"
+    columns, alignment = [*HEADS], "llr"
     for scale in card.scales:
         sd = ("SD",) if has_sd(card.rows, scale) else ()
         head = f"{label(scale, card.scales)} {scale.unit}".strip()
         columns += [head, *sd, *(("95 % CI",) if scale.main else ())]
         alignment += "r" * (1 + len(sd)) + "l" * scale.main
-    reference = f"tab:{re.sub('[^a-z0-9]+', '-', card.title.lower()).strip('-')}"
     rows = [list(_cells(card, row)) for row in card.rows]
-    return PaperTable(card.caption or card.title, columns, alignment, rows, reference)
+    return PaperTable(card.caption or card.title, columns, alignment, rows, _reference(card))
+
+
+def narrow_tables(card: Scorecard) -> Iterator[PaperTable]:
+    """The main scales in tables of at most eight columns, as a page of a paper holds: conditions with the same
+    scales in one table. Where no main scale has a value the first of the others stand there.
+    """
+    of_conditions: dict[tuple[str, ...], list[ScoreRow]] = {}
+    for condition in card.conditions:
+        rows = [row for row in card.rows if row.condition == condition]
+        scales = scales_of(card, rows)
+        shown = [scale for scale in scales if scale.main] or scales[:MOST_SCALES]
+        of_conditions.setdefault(tuple(scale.id for scale in shown), []).extend(rows)
+    parts = [
+        (list(map(card.scale, ids[first : first + MOST_SCALES])), rows)
+        for ids, rows in of_conditions.items()
+        for first in range(0, len(ids), MOST_SCALES)
+    ]
+    for number, (scales, rows) in enumerate(parts, 1):
+        heads = [f"{pooled_label(scale)} {scale.unit}".strip() for scale in scales]
+        cells = [
+            [*_named(row), *(_with_span(row, scale) for scale in scales)]
+            for row in rows
+            if any(row.figure(scale).value is not None for scale in scales)
+        ]
+        label = _reference(card) + (f"-{number}" if number > 1 else "")
+        yield PaperTable(card.caption or card.title, [*HEADS, *heads], "llr" + "l" * len(scales), cells, label)
+
+
+def _with_span(row: ScoreRow, scale: Measure) -> str:
+    figure = row.figure(scale)
+    span = [value_text(limit, scale) for limit in figure.ci95 or ()]
+    return value_text(figure.value, scale) + (f" [{', '.join(span)}]" if span else "")
+
+
+def _reference(card: Scorecard) -> str:
+    return f"tab:{re.sub('[^a-z0-9]+', '-', card.title.lower()).strip('-')}"
+
+
+def _named(row: ScoreRow) -> Iterator[str]:
+    """The condition, the system and n of a row."""
+    yield from (row.condition, row.system if row.group in ("system", row.system) else f"{row.system} ({row.group})")
+    yield NONE if row.n is None else str(row.n)
 
 
 def _cells(card: Scorecard, row: ScoreRow) -> Iterator[str]:
-    yield from (row.condition, row.system if row.group in ("system", row.system) else f"{row.system} ({row.group})")
-    yield NONE if row.n is None else str(row.n)
+    yield from _named(row)
     for scale in card.scales:
         figure = row.figure(scale)
         yield value_text(figure.value, scale)

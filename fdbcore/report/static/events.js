@@ -7,7 +7,7 @@ const KIND_NAMES = {
   overlap_between: "overlaps at a change of turn",
   overlap_within: "overlaps inside a turn",
   intrusion: "coming in over a turn",
-  no_response: "no answer",
+  no_response: "no response",
   keypad: "keypad entries",
 };
 

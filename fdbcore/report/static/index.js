@@ -12,15 +12,15 @@ const figure = (call, at) => call.figures?.[at] ?? null;
 function measured({ measure, title, is, first }, at) {
   const value = (call) => figure(call, at);
   const link = (call, text, address = measure) => numberLink(call, address, text, title);
-  if (is === "count") return { title, is, first, value, cell: (call) => [value(call) ? link(call, String(value(call))) : String(value(call) ?? "")] };
-  if (is === "time") return { title, is, first, value, cell: (call) => [value(call) === null ? secondsText(null) : link(call, secondsText(value(call)))] };
+  if (is === "count") return { measure, title, is, first, value, cell: (call) => [value(call) ? link(call, String(value(call))) : String(value(call) ?? "")] };
+  if (is === "time") return { measure, title, is, first, value, cell: (call) => [value(call) === null ? secondsText(null) : link(call, secondsText(value(call)))] };
   const share = (call) => {
     const [count, n] = value(call) ?? [];
     if (n === undefined) return [];
     return [count ? link(call, String(count)) : String(count), "/", n ? link(call, String(n), `${measure}.all`) : String(n)];
   };
   const ratio = (call) => (value(call)?.[1] ? value(call)[0] / value(call)[1] : null);
-  return { title, is, first, value: ratio, number: (call) => value(call)?.[0] ?? null, cell: share };
+  return { measure, title, is, first, value: ratio, number: (call) => value(call)?.[0] ?? null, cell: share };
 }
 
 /** How far a status is from what one wants: what fails comes first, then what is undecided. */
@@ -46,10 +46,11 @@ const COLUMNS = [
   ...data.figures.map((figure, at) => ({ ...measured(figure, at), status: (call) => statusOf(call, at) })),
   { title: "worst", value: (call) => call.worst?.[2] ?? null, first: -1 },
 ];
-const META = data.columns.map((name, at) => ({ title: name, value: (call) => call.columns[at] || null, first: 1 }));
+/** The columns of the metadata: the list has those that the reader chooses. */
+const META = data.columns.map((name, at) => ({ title: name, value: (call) => call.columns[at] || null, cell: (call) => [call.columns[at] ?? ""], isMeta: true, first: 1 }));
 
 const byName = new Intl.Collator(undefined, { numeric: true }).compare;
-const state = { column: COLUMNS[COLUMNS.length - 1], direction: -1, shown: PORTION, calls: [] };
+const state = { column: COLUMNS[COLUMNS.length - 1], direction: -1, shown: PORTION, calls: [], chosen: [] };
 const $ = (id) => document.getElementById(id);
 
 function clockText(seconds) {
@@ -116,11 +117,13 @@ function wordsOf(text) {
 /** What a word of the filter names: its column, how it compares, and with what; a part of a text has no sign. */
 function parts(word) {
   const [, name, sign, value] = word.match(/^("[^"]+"|[^<>="]+)(<=|>=|<|>|=)(.*)$/) ?? [];
-  return sign ? { name: columnName(unquoted(name)), sign, value: unquoted(value) } : { value: unquoted(word) };
+  return sign ? { name: shownName(columnName(unquoted(name))), sign, value: unquoted(value) } : { value: unquoted(word) };
 }
 
 const unquoted = (text) => text.replaceAll(/^"|"$/g, "");
 const columnName = (title) => title.toLowerCase().replaceAll(/\s/g, "_");
+/** The name of a column as it is shown, also of one that is named by the id of its measure. */
+const shownName = (name) => columnName(COLUMNS.find(({ measure }) => measure?.toLowerCase() === name)?.title ?? name);
 
 /** What a word is searched as: caller=kunde for all that begin so, and caller=kunde 12 whole. */
 function text(word) {
@@ -146,7 +149,7 @@ const stamp = (...told) => told.filter(Boolean).map((part) => part.padStart(2, "
 /** A number as a page or a table has it, with a decimal point or comma; NaN for other texts. */
 const numeric = (told) => Number(String(told).trim().replace(/^(-?\d+),(\d+)$/, "$1.$2") || NaN);
 
-/** Whether a call fits a word: a comparison ("cut_off>1", "answered<80%", "day>=2026-11-10"), or else a part of its text. */
+/** Whether a call fits a word: a comparison ("premature_responses>1", "response_rate<80%", "day>=2026-11-10"), or else a part of its text. */
 function fitting(word) {
   const { name, sign, value } = parts(word);
   const column = sign && sign !== "=" && [...COLUMNS, ...META].find(({ title }) => columnName(title) === name);
@@ -173,13 +176,16 @@ function problem(word) {
   return isMeantAsShare ? `${word} compares counts, and none is so large; a share is ${value}%` : null;
 }
 
-/** Keep the filter in the address of the page, so that who gets the link sees the same calls. */
+/** Keep the filter and the chosen columns in the address of the page, so that who gets the link sees the same. */
 function tellAddress() {
   const link = new URLSearchParams(location.hash.slice(1));
+  const before = String(link);
+  link.delete("column");
+  for (const { title } of state.chosen) link.append("column", title);
   const filter = $("filter").value.trim();
-  if ((link.get("calls") ?? "") === filter) return;
   if (filter) link.set("calls", filter);
   else link.delete("calls");
+  if (String(link) === before) return;
   history.replaceState(null, "", `${location.pathname}${location.search}${link.size ? `#${link}` : ""}`);
 }
 
@@ -199,8 +205,27 @@ function sortBy(column, direction) {
   select();
 }
 
+/** The columns of the list: the chosen ones stand before the worst moment. */
+const listed = () => [...COLUMNS.slice(0, -1), ...state.chosen, COLUMNS.at(-1)];
+
+/** A box to tick for each column of the metadata. */
+function offerColumns() {
+  $("choose").hidden = META.length === 0;
+  const named = new URLSearchParams(location.hash.slice(1)).getAll("column");
+  state.chosen = META.filter(({ title }) => named.includes(title));
+  for (const column of META) {
+    const box = element("input", { type: "checkbox", checked: state.chosen.includes(column) });
+    box.addEventListener("change", () => {
+      state.chosen = META.filter((each) => (each === column ? box.checked : state.chosen.includes(each)));
+      tellAddress();
+      draw();
+    });
+    $("choose").append(element("label", {}, box, " ", column.title));
+  }
+}
+
 function draw() {
-  $("calls").tHead.replaceChildren(element("tr", {}, ...COLUMNS.map(heading)));
+  $("calls").tHead.replaceChildren(element("tr", {}, ...listed().map(heading)));
   $("calls").tBodies[0].replaceChildren(...state.calls.slice(0, state.shown).map(row));
   $("more").hidden = state.calls.length <= state.shown;
   tell();
@@ -236,25 +261,24 @@ function row(call) {
   const name = call.page ? element("a", { href: call.page }) : element("span");
   Object.assign(name, { className: "name", textContent: call.name });
   const fold = element("button", { type: "button", className: "fold", textContent: "+", ariaExpanded: "false", ariaLabel: `More about ${call.name}` });
-  const head = element("th", { scope: "row" }, fold, name);
-  const meta = data.columns.map((name, at) => call.columns[at] && `${name} ${call.columns[at]}`).filter(Boolean).join(" · ");
-  if (meta) head.append(element("span", { className: "meta", textContent: meta }));
-  if (call.verdict && call.verdict !== "ok") head.append(element("span", { className: "meta", textContent: healthText(call) }));
+  name.title = call.name; // a long one is cut
+  const head = element("th", { scope: "row" }, element("div", {}, fold, name));
+  const amiss = [...(call.notes ?? []), ...(call.verdict && call.verdict !== "ok" ? [healthText(call)] : [])].join("; ");
+  if (amiss) fold.after(element("b", { className: call.notes?.length || call.verdict === "bad" ? "bad" : "meta", textContent: "!! ", title: amiss }));
   const line = element("tr", {}, head);
   fold.addEventListener("click", () => toggle(line, fold, call));
   if (call.why) {
-    line.append(element("td", { className: "bad text", colSpan: COLUMNS.length - 1, textContent: call.why }));
+    line.append(element("td", { className: "bad text", colSpan: listed().length - 1, textContent: call.why, title: call.why }));
     return line;
   }
-  for (const column of COLUMNS.slice(1, -1)) {
-    const cell = element("td", {}, ...column.cell(call));
+  for (const column of listed().slice(1, -1)) {
+    const cell = element("td", column.isMeta ? { className: "told", title: column.value(call) ?? "" } : {}, ...column.cell(call));
     cell.dataset.label = column.title;
     const status = column.status?.(call);
     if (status) gated(cell, status, column === VERDICT ? "" : data.gates.words[status]);
     line.append(cell);
   }
   line.append(worstCell(call));
-  if (call.notes?.length) head.append(element("span", { className: "meta bad", textContent: `!! ${call.notes.join("; ")}` }));
   return line;
 }
 
@@ -275,17 +299,20 @@ function worstCell(call) {
   cell.dataset.label = "worst";
   if (!call.worst) return cell;
   const [text, start] = call.worst;
-  if (call.audio) cell.append(playButton(call, Math.max(0, start - 2), Math.max(0, start - 2) + 10, `${call.name} ${clockText(start)}: ${text}`), " ");
-  else if (call.unplayable) cell.title = call.unplayable;
+  cell.append(...sound(call, Math.max(0, start - 2), Math.max(0, start - 2) + 10, `${call.name} ${clockText(start)}: ${text}`), " ");
   const told = `${clockText(start)} ${text}`;
+  cell.title ||= told;
   cell.append(call.page ? element("a", { href: `${call.page}#t=${start}`, textContent: told }) : told);
   return cell;
 }
 
-function playButton(call, from, to, title) {
+/** A button that plays a part of a call, or why there is nothing to hear; neither on a page without audio. */
+function sound(call, from, to, title) {
+  if (!call.audio) return call.silent ? [noSound(call.silent)] : [];
+  if (unheard.has(call.audio)) return [noSound(UNPLAYED)];
   const button = element("button", { type: "button", className: "play", textContent: "▶", ariaLabel: `Play: ${title}` });
   Object.assign(button.dataset, { src: call.audio, from, to, title });
-  return button;
+  return [button];
 }
 
 /** The columns of a call, its file and its page, below its row. */
@@ -302,16 +329,16 @@ function toggle(line, fold, call) {
   add("status", call.status);
   if (call.gates) add("verdict", [wordOf(call), ...call.gates.why].join(" · "));
   if (call.found?.length) add("health", healthText(call));
+  if (call.notes?.length) add("!!", call.notes.join("; "));
   if (call.left_out) add("left out", call.left_out);
-  if (call.audio) add("audio", ...audioLinks(call), playButton(call, 0, call.s, call.name));
-  else if (call.unplayable) add("audio", call.unplayable);
+  if (call.audio || call.silent) add("audio", ...audioLinks(call), ...sound(call, 0, call.s, call.name));
   if (call.page) add("to send it", element("code", { textContent: `fdbcore report '${data.run}' --call '${call.name}' --embed` }));
-  line.after(element("tr", { className: "more" }, element("td", { colSpan: COLUMNS.length }, list)));
+  line.after(element("tr", { className: "more" }, element("td", { colSpan: listed().length }, list)));
 }
 
 /** Links to the audio of a call, one file or two. */
 function audioLinks(call) {
-  return call.audio.split(" ").flatMap((file) => [element("a", { href: file, textContent: decodeURIComponent(file.split("#")[0]) }), " "]);
+  return (call.audio ?? "").split(" ").filter(Boolean).flatMap((file) => [element("a", { href: file, textContent: decodeURIComponent(file.split("#")[0]) }), " "]);
 }
 
 for (const column of [...COLUMNS, ...META]) $("sort").add(new Option(column.title));
@@ -355,6 +382,7 @@ async function loadCalls() {
 }
 
 async function start() {
+  offerColumns();
   sortBy(state.column, state.direction);
   openMoments();
   document.documentElement.dataset.drawn = "yes";

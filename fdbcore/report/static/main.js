@@ -254,7 +254,7 @@ class Page {
     const detail = document.getElementById("detail");
     const time = document.createElement("b");
     time.textContent = clockText(from, 2);
-    detail.replaceChildren(time, ` ${text}`);
+    detail.replaceChildren(time, ` ${text} `, copyButton(momentLink(this.list?.address, from), text));
   }
 
   playFrom(time) {

@@ -2,7 +2,15 @@
 
 const audio = document.getElementById("audio");
 const playing = document.getElementById("playing");
+const unheard = new Set(); // addresses that this browser could not play
 let endTwoFiles = () => {};
+
+const UNPLAYED = "the file is missing, or this browser does not know its format";
+
+/** What stands in the place of a button: why there is nothing to hear. */
+function noSound(why) {
+  return Object.assign(document.createElement("span"), { className: "silent", textContent: `no sound: ${why}` });
+}
 
 /** Play a part of a call, and stop at its end; the button that is playing stops it. */
 function play(button) {
@@ -16,7 +24,7 @@ function play(button) {
   button.dataset.playing = "";
   document.getElementById("player").hidden = false;
   playing.textContent = title;
-  audio.dataset.to = to;
+  Object.assign(audio.dataset, { to, address: src });
   endTwoFiles();
   endTwoFiles = () => {};
   const files = src.split(" ");
@@ -32,7 +40,11 @@ audio.addEventListener("timeupdate", () => {
 });
 audio.addEventListener("pause", () => document.querySelector("[data-playing]")?.removeAttribute("data-playing"));
 audio.addEventListener("error", () => {
-  playing.textContent = `${playing.textContent} – cannot be played: the file is missing, or this browser does not know its format`;
+  const { address } = audio.dataset;
+  unheard.add(address);
+  audio.pause();
+  playing.append(" – ", noSound(UNPLAYED));
+  for (const button of document.querySelectorAll(".play")) if (button.dataset.src === address) button.replaceWith(noSound(UNPLAYED));
 });
 document.addEventListener("click", (event) => {
   const button = event.target.closest(".play");

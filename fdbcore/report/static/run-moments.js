@@ -79,7 +79,7 @@ function momentRow([call, startTick, endTick, text]) {
   const told = [element("b", { textContent: text }), element("span", { className: "where" }, call.name, " ", element("span", { className: "at", textContent: clockText(start) }))];
   const link = call.page ? element("a", { className: "told", href: `${call.page}${momentsHash(open.address, start)}` }, ...told) : element("span", { className: "told" }, ...told);
   const from = Math.max(0, start - LEAD_S);
-  return element("li", {}, ...(call.audio ? [playButton(call, from, Math.max(from + PLAYED_S, endTick / TICKS_PER_S), title)] : []), link);
+  return element("li", {}, ...sound(call, from, Math.max(from + PLAYED_S, endTick / TICKS_PER_S), title), link, ...(call.page ? [copyButton(link.href, title)] : []));
 }
 
 function momentsHash(address, start) {

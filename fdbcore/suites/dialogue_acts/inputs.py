@@ -126,7 +126,7 @@ def material(
     return sets, responses, problems
 
 
-def asked(paths: Sequence[Path], options: Mapping[str, Any]) -> list[UsesServers]:
+def asked(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[UsesServers]:
     """The annotators, the judges and the transcriber; see `fdbcore.protocols.suite.Suite.asked`."""
     job = ScoringJob.of(options)
     models = [one.model for one in job.annotators]
@@ -145,7 +145,9 @@ def _is_generated(path: Path) -> bool:
     return ((path if path.is_dir() else path.parent) / GENERATED).is_file()
 
 
-def expected(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> Iterator[ExpectedUse]:
+def expected(
+    paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
+) -> Iterator[ExpectedUse]:
     """What `score` would ask of the recogniser, of each annotator and of the judge; see `Suite.expected`."""
     if options["turns"]:
         yield from _expected_of_turns(paths, options, out)

@@ -95,10 +95,7 @@ class Answers:
 
 
 def read_sets(
-    paths: Sequence[Path],
-    as_given: bool = False,
-    names: Mapping[Path, str] | None = None,
-    prompts: Path | None = None,
+    paths: Sequence[Path], as_given: bool = False, names: Mapping[Path, str] | None = None, prompts: Path | None = None
 ) -> tuple[list[RecordSet], list[Problem]]:
     """The set in each file (in a folder: in its records.jsonl), and what is wrong with their lines.
 

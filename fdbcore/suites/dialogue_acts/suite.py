@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from msgspec import to_builtins
-
-from fdbcore.errors import SettingsError
-from fdbcore.protocols import UsesServers
-from fdbcore.protocols.suite import Labels, Show, Suite, SuiteOptions
+from fdbcore.doors import Later
+from fdbcore.protocols.suite import Command, Labels, Suite, SuiteOptions
 from fdbcore.runs import JUDGE, MAX_COST, PUBLISHED, REPEATS, TRANSCRIBER
-from fdbcore.suites.dialogue_acts.commands import COMMANDS
-from fdbcore.types import Option, SideA
-from fdbcore.types.scorecard import Scorecard, Scored
-from fdbcore.types.usage import ExpectedUse
+from fdbcore.types import Option
 
-SUFFIX: Final = ".jsonl"
 ENGLISH: Final = "en"
 LOCALE: Final = Option("--locale", "Stop if the set has another locale; with --turns: of the calls.", metavar="LOCALE")
 DATA_OPTIONS: Final = (
@@ -50,32 +41,80 @@ AGREE_OPTIONS: Final = (
     Option("--as-given", "Acts: take importances as they are, whatever they sum to.", kind="flag"),
 )
 
+HERE: Final = "fdbcore.suites.dialogue_acts"
 
-def _holds_labels(path: Path) -> bool:
-    """Files of responses and of records, by their suffix, and tables of ratings, by their header."""
-    from fdbcore.suites.dialogue_acts.agree.ratings import holds_ratings
+MODEL_HELP: Final = (
+    "gemini:NAME or openai:NAME; NAME?base_url=URL&key_variable=VARIABLE: at another server, with its own key."
+)
+PROMPTS_HELP: Final = "Prompt files that go before the shipped ones; paper: the definitions of the paper."
+TTS_HELP: Final = (
+    "Who speaks: open-jtalk (default for Japanese), hibari (default for English), exec:COMMAND (a text in UTF-8 on its "
+    "standard input, a WAV on its standard output, a process a text, which is given 120 s; exec:timeout_s=N COMMAND: "
+    "N s; exec:alive=true COMMAND: one process for all), dir:FOLDER (recordings that are there: ID.wav, ID.flac, ...)."
+)
+COMMANDS: Final = (
+    Command(
+        "generate",
+        """Let a language model write requests of users, good replies and their dialogue acts, to DIR/records.jsonl.
 
-    return path.suffix == SUFFIX or holds_ratings(path)
+        Each is checked; what is wrong goes back to the model, and in the end to DIR/dropped.jsonl. The same command
+        again goes on where an earlier one was stopped or killed, and with a greater -n it adds records.
 
+        Example (needs a key): fdbcore dataset generate --model gemini:gemini-2.5-flash -n 20 --out SET
+        """,
+        (
+            Option("--model", MODEL_HELP, metavar="VENDOR:NAME", required=True),
+            Option("-n", "How many records.", kind="count", required=True),
+            Option(
+                "--topics",
+                "A topic a line: name, tab, instruction, or the name alone. Default: the shipped ones.",
+                kind="path",
+            ),
+            Option("--out", "Folder of the set.", kind="path", metavar="DIR", required=True),
+            Option("--seed", "Record k is asked for with seed + k.", kind="integer", default=0),
+            Option("--jobs", "Requests at a time.", kind="count", default=4),
+            Option(
+                "--locale", "Language of the set: ja-JP, en-US, or one that --prompts has files of.", default="ja-JP"
+            ),
+            Option("--prompts", PROMPTS_HELP, kind="path", metavar="DIR"),
+            Option("--price", "USD per million tokens, in and out: says what the answers cost.", metavar="IN,OUT"),
+        ),
+        Later(f"{HERE}.commands:generate_records"),
+        failed="run the same command again to continue",
+    ),
+    Command(
+        "speak",
+        """Speak the user of each record in DIR/records.jsonl, to DIR/ID.wav.
 
-def _agree(paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Show) -> tuple[Mapping[str, Any], str]:
-    """Compares two annotators, by their files of responses or records; or ratings by people with scores."""
-    from fdbcore.suites.dialogue_acts.agree.agreement import acts_screen, agreement, read_labels
-    from fdbcore.suites.dialogue_acts.agree.ratings import holds_ratings, rating_agreement, ratings_screen
-    from fdbcore.suites.dialogue_acts.models.prompts import folder_of
-    from fdbcore.suites.dialogue_acts.sets import prompts_in
-    from fdbcore.suites.dialogue_acts.tag_sets import tags_in
+        24 kHz, 16 bit, mono, with 120 ms of digital silence before and after; DIR/speak.json says who spoke. The same
+        command again goes on where an earlier one was stopped; another speaker speaks everything anew.
 
-    if any(map(holds_ratings, paths)):
-        rated = to_builtins(rating_agreement(paths, show))
-        return rated, ratings_screen(rated, width)
-    if len(paths) != 2 or any(path.suffix != SUFFIX for path in paths):
-        raise SettingsError(f"expected two {SUFFIX} files of dialogue acts, got {', '.join(map(str, paths))}")
-    tags = tags_in(folder_of(options["prompts"]) or prompts_in(paths[0].parent))
-    a, problems_a = read_labels(paths[0], options["a"], options["as_given"], tags)
-    b, problems_b = read_labels(paths[1], options["b"], options["as_given"], tags)
-    content = to_builtins(agreement(a, b, [*problems_a, *problems_b], tags=tags.without_credit))
-    return content, acts_screen(content, width)
+        Example: fdbcore dataset speak SET
+        """,
+        (
+            Option("DIR", kind="path", required=True),
+            Option("--tts", TTS_HELP, metavar="SPEAKER"),
+            Option(
+                "--assistant",
+                "Speak the first good reply of each record, to DIR/assistant/ID.wav instead.",
+                kind="flag",
+            ),
+        ),
+        Later(f"{HERE}.commands:speak"),
+    ),
+    Command(
+        "validate",
+        """Check a file of acts: its names, colours, definitions, rules, and what swaps cost; a line for each fault.
+
+        Such a file says which acts there are; as acts.toml in a folder of prompts, --prompts takes it.
+
+        Example: fdbcore acts validate fdbcore/suites/dialogue_acts/data/iso-24617-2/acts.toml
+        """,
+        (Option("FILE", kind="path", required=True),),
+        Later(f"{HERE}.commands:validate"),
+        group="acts",
+    ),
+)
 
 
 class DialogueActs(Suite):
@@ -87,53 +126,16 @@ class DialogueActs(Suite):
     commands = COMMANDS
     options = SuiteOptions(data=DATA_OPTIONS, score=SCORE_OPTIONS, agree=AGREE_OPTIONS)
     labels = Labels(
-        "files of dialogue acts, which end in .jsonl, and tables with ratings of replies", _holds_labels, _agree
+        "files of dialogue acts, which end in .jsonl, and tables with ratings of replies",
+        Later(f"{HERE}.agreement:holds_labels"),
+        Later(f"{HERE}.agreement:agree"),
     )
-
-    def ship(self, folder: Path, options: Mapping[str, Any], show: Show) -> None:
-        """The shipped set; Open JTalk speaks what has not been spoken yet."""
-        from fdbcore.suites.dialogue_acts.writing.speak import shipped
-
-        shipped(folder, show)
-
-    def side_a(self, data: str) -> SideA:
-        """The users of a data set, as `fdbcore dataset speak` left them; see `speak.side_a` for the settings."""
-        from fdbcore.suites.dialogue_acts.writing.speak import side_a
-
-        return side_a(data)
-
-    def score(
-        self, paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Show
-    ) -> Scored:
-        """Scores files of responses, and runs; a response belongs to the set that has its id."""
-        from fdbcore.suites.dialogue_acts.inputs import score
-
-        return score(paths, options, jobs, out, show)
-
-    def expected(
-        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Show
-    ) -> Sequence[ExpectedUse]:
-        """Of the transcriber, of the annotators and of the judges."""
-        from fdbcore.suites.dialogue_acts.inputs import expected
-
-        return list(expected(paths, options, out))
-
-    def asked(self, options: Mapping[str, Any], paths: Sequence[Path] = ()) -> Sequence[UsesServers]:
-        """The annotators, of which some are known by the sets alone, the judges and the transcriber."""
-        from fdbcore.suites.dialogue_acts.inputs import asked
-
-        return asked(paths, options)
-
-    def card(self, document: Mapping[str, Any]) -> Scorecard:
-        """The scorecard; a condition is a set as one annotator labels it, or a side of calls without good replies."""
-        from fdbcore.suites.dialogue_acts.page.card import card
-        from fdbcore.suites.dialogue_acts.page.section import ActsViews
-        from fdbcore.suites.dialogue_acts.scoring.document import read
-        from fdbcore.suites.dialogue_acts.turns import view
-
-        found = read(document)
-        made = view.card(found) if found.turns and not found.settings.annotators else card(found)
-        return replace(made, views=ActsViews(found))
+    ship = Later(f"{HERE}.writing.speak:shipped")
+    side_a = Later(f"{HERE}.writing.speak:side_a")
+    score = Later(f"{HERE}.inputs:score")
+    asked = Later(f"{HERE}.inputs:asked")
+    expected = Later(f"{HERE}.inputs:expected")
+    card = Later(f"{HERE}.page.section:card")
 
 
 SUITE: Final = DialogueActs()

@@ -13,13 +13,13 @@ from fdbcore.report import (
     NONE,
     Cell,
     ColumnGroup,
+    Lane,
     counted,
-    drawing,
     filled,
     in_words,
     interval_text,
     judging_took,
-    number,
+    lanes,
     number_text,
     p_value,
     render,
@@ -46,18 +46,21 @@ NOTES: Final = (
 SLOWED: Final = "*"
 """Marks published rows of sound that their script may have heard too slow."""
 PUBLISHED: Final = (
-    "What was published is of other recordings of the systems and of another recogniser; nothing is tested against it.",
+    "What was published is of other recordings of the systems, by another transcriber; nothing is tested against it.",
     f"{SLOWED}: the released script takes any file for one of 16 kHz, and most released systems write 24 kHz, or 48 "
     f"(GPT-Realtime): compare “{HEARD}”.",
 )
+ANSWERED: Final = "answered_per_labelled_turn_end"
 TASKS_TOLD: Final[Mapping[str, tuple[str, str]]] = {
     PAUSE: ("cut_off_per_labelled_a_pause", "began to speak in the pause:"),
     BACKCHANNEL: ("takeover_by_activity_unwanted", "spoke for 1 s or more at a time:"),
-    TURN_TAKING: ("takeover_by_activity_wanted", "took the turn:"),
-    INTERRUPTION: ("takeover_by_activity_wanted", "took the turn:"),
+    TURN_TAKING: (ANSWERED, "answered:"),
+    INTERRUPTION: (ANSWERED, "answered:"),
 }
 """The measure of v1 that a sentence a task tells. In a pause only what begins in it counts."""
-BEGAN_EARLY: Final = "More than 0.2 s early, which is no answer:"
+TAKEOVER: Final = "takeover_by_activity_wanted"
+"""What v1 publishes of these tasks: it also counts what is no response."""
+BEGAN_EARLY: Final = "More than 0.2 s early, which is no response:"
 RESPONDS: Final = ("responds", "addressed the overlap:")
 RESUMES: Final = ("resumes", "left the overlap aside and went on:")
 """The same of the tasks of v1.5: an interruption wants an answer, and all other overlaps want none."""
@@ -66,8 +69,8 @@ RANGE_HEADS: Final = ("system", "measure", "n", "least", "most", "by each")
 TEST_HEADS: Final = (
     "", "feature", "against", "n", "out", "published [95 %]", "p", "Holm", "d_z", "ours n", "ours [95 %]", "p", "Holm",
 )  # fmt: skip
-RANGES: Final = "What the figures are by other recognisers, detectors and judges, of the n samples that all have"
-BY: Final = {"transcriber": "recogniser", "detector": "voice activity detector", "judge": "judge or its wording"}
+RANGES: Final = "What the figures are by other transcribers, detectors and judges, of the n samples that all have"
+BY: Final = {"transcriber": "transcriber", "detector": "voice activity detector", "judge": "judge or its wording"}
 ALPHA: Final = 0.05
 TESTS: Final = "After the overlap, compared"
 TESTS_NOTE: Final = (
@@ -75,9 +78,6 @@ TESTS_NOTE: Final = (
     "sample, without outliers (3.5 scaled MAD); corrected over the tests of one task and system (Holm). Ours: all "
     "samples, by sign flips, the clean ones from the same time on; corrected over all tests."
 )
-WIDTH, LEFT, RIGHT, TOP, ROW, BAR = 640.0, 56.0, 8.0, 18.0, 26.0, 16.0
-STEPS_S: Final = (0.5, 1, 2, 5, 10, 20, 30, 60)
-MOST_STEPS: Final = 12
 COLUMNS: Final = ("figure", "value")
 
 
@@ -127,7 +127,9 @@ def _told(document: V1Document, card: Scorecard) -> Iterator[str]:
             is_early = any(row.measures[EARLY].value for row in rows if EARLY in row.measures)
             early = [f"{BEGAN_EARLY} {_counts(rows, EARLY)}."] if is_early else []
             better = verdicts(card, condition, [row.system for row in rows])
-            yield " ".join([f"{condition.capitalize()}: {text} {shares}.", *early, *better])
+            taken = _counts(rows, TAKEOVER) if name == ANSWERED else ""
+            published = [f"As published, took the turn: {taken}."] if taken else []
+            yield " ".join([f"{condition.capitalize()}: {text} {shares}.", *early, *better, *published])
         elif rows and document.version == V1:
             yield f"{condition.capitalize()}: no {_counted(condition)} could be scored: why is said above or below."
     if document.judging is not None:
@@ -224,7 +226,7 @@ class V1Views(SuiteViews):
 
     def style(self) -> str:
         """The style of the pictures."""
-        return static("sample.css", __package__)
+        return static("lanes.css")
 
     def picture(self, case: ScoredCase) -> str:
         """Both sides of a sample on one axis, with its labels over them; and a table of its figures."""
@@ -233,7 +235,7 @@ class V1Views(SuiteViews):
         marks = item.marks or {}
         facts = [(TOLD[name], f"{marks[name]}: {marks[REASONS[name]]}") for name in TOLD if name in marks]
         facts += [("system's words", item.words)] if item.words else []
-        return render("sample.html", __package__, drawing=_drawing(item), rows=rows, facts=facts, columns=COLUMNS)
+        return render("sample.html", __package__, drawn=_drawn(item), rows=rows, facts=facts, columns=COLUMNS)
 
 
 def _tests_told(tests: Sequence[V1PairedTest]) -> Iterator[str]:
@@ -315,36 +317,8 @@ def _value(name: str, items: Sequence[float]) -> str:
     return mean if len(items) < 2 else f"{mean} (mean of {len(items)})"
 
 
-def _drawing(item: V1Item) -> str:
-    length_s = max(item.length_s, 0.1)
-    height = TOP + 2 * ROW + 22
-
-    def x(time_s: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * min(time_s, length_s) / length_s
-
-    parts = []
-    for css, spans, y, tall, least in (
-        ("label", item.labels, 4.0, height - 26, 2),
-        ("user", item.user, TOP, BAR, 1),
-        ("system", item.system_speech, TOP + ROW, BAR, 1),
-    ):
-        if css != "label":
-            parts.append(f'<text x="{number(LEFT - 6)}" y="{number(y + 12)}" class="end">{css}</text>')
-        for start_s, end_s in spans:
-            wide = max(x(end_s) - x(start_s), least)
-            size = f'width="{number(wide)}" height="{number(tall)}"'
-            parts.append(f'<rect class="{css}" x="{number(x(start_s))}" y="{number(y)}" {size}/>')
-    parts += _axis(length_s, x(0.0), x(length_s), TOP + 2 * ROW)
+def _drawn(item: V1Item) -> str:
     labelled = ", ".join(f"{start_s:.2f} to {end_s:.2f} s" for start_s, end_s in item.labels) or "none"
-    told = f"{item.condition}: the user and {item.system} over {length_s:.1f} s; labels: {labelled}"
-    return drawing("".join(parts), WIDTH, height, told, "sample")
-
-
-def _axis(length_s: float, first: float, last: float, y: float) -> Iterator[str]:
-    step = next((step for step in STEPS_S if length_s / step <= MOST_STEPS), STEPS_S[-1])
-    yield f'<path class="axis" d="M{number(first)} {number(y)}H{number(last)}"/>'
-    for count in range(int(length_s / step) + 1):
-        x = first + (last - first) * count * step / length_s
-        yield f'<path class="axis" d="M{number(x)} {number(y)}v4"/>'
-        unit = " s" if not count else ""
-        yield f'<text x="{number(x)}" y="{number(y + 16)}" class="middle">{count * step:g}{unit}</text>'
+    about = f"{item.condition}: the user and {item.system} over {item.length_s:.1f} s; labels: {labelled}"
+    sides = [Lane("user", "user", item.user), Lane("system", "system", item.system_speech)]
+    return lanes(sides, max(item.length_s, 0.1), about, item.labels)

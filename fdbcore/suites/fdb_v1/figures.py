@@ -38,7 +38,6 @@ from fdbcore.measures import (
     RATE_HZ,
     Dialogue,
     Quantity,
-    Ratio,
     Reading,
     Segment,
     Share,
@@ -46,6 +45,7 @@ from fdbcore.measures import (
     cut_offs,
     file_rate_hz,
     file_samples,
+    items_of,
     labelled_quantities,
     overlap_v15,
     probabilities_of,
@@ -120,9 +120,9 @@ def of_words(sample: UserSample, words: Sequence[Segment], hearings: Hearings) -
     notes = [{"kind": kind, "start_s": start_s, "end_s": end_s} for start_s, end_s in sample.spans]
     found = takeover(words, notes)  # type: ignore[arg-type]
     name = "compat_v1_interruption" if sample.task == INTERRUPTION else "compat_v1"
-    figures = {f"compat_takeover_{_wanted(sample)}": _items(found[f"{name}_takeover_per_sample"])}
+    figures = {f"compat_takeover_{_wanted(sample)}": items_of(found[f"{name}_takeover_per_sample"])}
     if (latency := found.get(f"{name}_latency_ms")) is not None:
-        figures["compat_latency_s"] = [value / 1000 for value in _items(latency)]
+        figures["compat_latency_s"] = [value / 1000 for value in items_of(latency)]
     return figures
 
 
@@ -164,7 +164,7 @@ def of_activity(version: Version, sample: UserSample, dialogue: Dialogue) -> Fig
     }
     if sample.task == BACKCHANNEL:
         found[NODS] = timing_quantities(dialogue, with_chance=False)[NODS]
-    figures: dict[str, Sequence[float]] = {name: _items(each) for name, each in found.items() if name in BY_ID}
+    figures: dict[str, Sequence[float]] = {name: items_of(each) for name, each in found.items() if name in BY_ID}
     if sample.task == TURN_TAKING and ANSWERED in found:
         answered, times = found[ANSWERED], found[TIMES]
         assert isinstance(answered, Share) and isinstance(times, Values)  # noqa: PT018
@@ -190,16 +190,6 @@ def took_over(sample: UserSample, dialogue: Dialogue) -> bool:
     if sample.task == BACKCHANNEL:
         return any(end - start >= LEAST_S * TICKS_PER_S for start, end in spoken)
     return bool(spoken) and spoken[-1][1] - spoken[0][0] >= LEAST_S * TICKS_PER_S
-
-
-def _items(quantity: Quantity) -> list[float]:
-    match quantity:
-        case Values():
-            return list(quantity.values)
-        case Share():
-            return [1.0] * quantity.count + [0.0] * (quantity.n - quantity.count)
-        case Ratio():
-            return [quantity.total / quantity.exposure] if quantity.exposure else []
 
 
 def tenths(segments: Sequence[Segment], length_s: float) -> list[Segment]:

@@ -22,7 +22,7 @@ from msgspec import Meta, Struct
 from fdbcore.analysis import CallToHear, JudgingSpent, hear_calls
 from fdbcore.errors import FdbError, SettingsError, told_as
 from fdbcore.measures import Reading, Segment
-from fdbcore.protocols import Judge
+from fdbcore.protocols import Judge, UsesServers
 from fdbcore.protocols.suite import Show
 from fdbcore.recording import read_json
 from fdbcore.registry import vad
@@ -336,7 +336,15 @@ def _human(file: Path) -> dict[str, list[float]]:
     return found
 
 
-def expected(version: Version, paths: Sequence[Path], options: Mapping[str, Any], show: Show) -> Iterator[ExpectedUse]:
+def asked(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[UsesServers]:
+    """The transcribers and the judges; see `Suite.asked`."""
+    scoring = ScoringWith.of(options)
+    return [*scoring.sources.values(), *scoring.judging.judges]
+
+
+def expected(
+    version: Version, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Show
+) -> Iterator[ExpectedUse]:
     """What `score` would ask with these arguments; of the judge at most so much, as if nothing were answered yet.
 
     Outputs that exist are read into a temporary folder. Errors as of `score`.

@@ -72,21 +72,21 @@ def _scale(
 
 EARLY: Final = "early_per_labelled_turn_end"
 _TAKEOVER: Final = "The system said more than three words, or spoke for at least 1 s from its first to its last word."
-_BY_WORDS: Final = "words of another recogniser move it by up to 23.5 points"
+_BY_WORDS: Final = "words of another transcriber move it by up to 23.5 points"
 _ACTIVITY: Final = (
     "By voice activity: at least 1 s from the first to the last sound of the system; where only backchannels are "
     "wanted, one stretch of at least 1 s."
 )
 _WHOLE_OUTPUT: Final = (
     "the whole output counts, so a system that was silent in the pause and answered after the user is blamed, too; "
-    "cut-offs count speech that begins in the pause"
+    "false cut-ins count speech that begins in the pause"
 )
 _RATE: Final = (
     "the released script takes any file for one of 16 kHz, so the published figures of systems whose output has 24 or "
     "48 kHz are of sound that it heard too slow"
 )
 _SIDES: Final = (
-    "the cut is at a word of the recogniser; a rate of no words is 0, and a side without speech is measured as noise"
+    "the cut is at a word of the transcriber; a rate of no words is 0, and a side without speech is measured as noise"
 )
 _EARLY_TOO: Final = "whatever is said counts, also what was said before the user had ended"
 _BEGUN_BEFORE: Final = (
@@ -110,21 +110,22 @@ def _takeovers() -> Iterator[Measure]:
         )  # fmt: skip
 
 
-def _of_calls(name: str, label: str, direction: Direction = 0, main: bool = False) -> Measure:
-    """A measure of every call, under a label that fits a column."""
+def _of_calls(name: str, direction: Direction = 0, main: bool = False) -> Measure:
+    """A measure of every call."""
     of = OF_CALLS[name]
     unit, decimals = ("", 2) if of.unit == "share" else (of.unit, 0)
     if of.per:
         unit, decimals = shown_unit(of.shown_in), 1
     pools: Pooling = "share" if of.quantity == "share" else "mean"
-    return _scale(name, label, in_words(of.meaning, TurnSettings()), OURS, pools, unit, decimals, direction, main=main)
+    meaning = in_words(of.meaning, TurnSettings())
+    return _scale(name, of.label, meaning, OURS, pools, unit, decimals, direction, main=main)
 
 
 def _stops() -> Iterator[Measure]:
-    for kind, what in CALLED.items():
+    for kind in CALLED:
         direction = MORE if kind == "interruption" else LESS
-        yield _of_calls(stop_share(kind), f"stops for {what}", direction, main=True)
-        yield _of_calls(f"b_stop_latency_ms_per_labelled_{kind}", f"stops for {what} after", LESS)
+        yield _of_calls(stop_share(kind), direction, main=True)
+        yield _of_calls(f"b_stop_latency_ms_per_labelled_{kind}", LESS)
 
 
 def _backchannels() -> Iterator[Measure]:
@@ -204,18 +205,18 @@ MEASURES: Final = (
         "From the last end of the user to the next start of the system, by merged Silero segments; mean over all.",
         COMPAT, "mean", "s", 2, LESS, "what is early does not count, and how they are averaged is not published",
     ),
-    _of_calls("cut_off_per_labelled_a_pause", "cut-offs", LESS, main=True),
-    _of_calls("answered_per_labelled_turn_end", "answered", MORE, main=True),
+    _of_calls("cut_off_per_labelled_a_pause", LESS, main=True),
+    _of_calls("answered_per_labelled_turn_end", MORE, main=True),
     _scale(
         EARLY, "early",
-        "The system began more than 0.2 s before the user's turn ended, and was speaking when it did: no answer, and "
-        "without an answer time.",
+        "The system began more than 0.2 s before the user's turn ended, and was speaking when it did: no response, and "
+        "without a latency.",
         OURS, "share", direction=LESS,
     ),
-    _of_calls("response_latency_ms_per_labelled_turn_end", "answer time", LESS),
+    _of_calls("response_latency_ms_per_labelled_turn_end", LESS),
     *_stops(),
-    _of_calls("b_recovery_latency_ms_per_labelled_interruption", "speaks again, from its end"),
-    _of_calls("b_backchannel_like_per_a_speech_min", "short ones"),
+    _of_calls("b_recovery_latency_ms_per_labelled_interruption"),
+    _of_calls("b_backchannel_like_per_a_speech_min"),
     _scale(
         "backchannel_distance", "distance",
         "The Jensen-Shannon distance of the same bins, 0 to 1; samples without a backchannel are left out.",

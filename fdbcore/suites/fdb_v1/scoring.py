@@ -111,6 +111,11 @@ class _Measured:
         """Where the overlap of v1.5 ends."""
         return self.case.sample.spans[0][1]
 
+    @property
+    def took_over_by_words(self) -> bool:
+        """Whether v1 rates it: as published, takeovers alone."""
+        return any(self.figures.get("compat_takeover_wanted", ()))
+
     def item(self, said: Said, marks: Mapping[str, Any] | None) -> V1Item:
         """It as a document has it."""
         case, sample, reading = self.case, self.case.sample, Reading(self.case.path)
@@ -154,8 +159,8 @@ def score(
 @dataclass(slots=True)
 class _Scoring:
     """A scoring under way: with what is given, and what it has found so far. samples: those that can be read, by their
-    recordings. said: by the first one who hears. marks: by judges, of which the first is the one of the tables. by: the
-    figures of samples by each recogniser, judge and detector.
+    recordings. notes: what is left out as nobody asked for it. said: by the first one who hears. marks: by judges, of
+    which the first is the one of the tables. by: the figures of samples by each recogniser, judge and detector.
     """
 
     version: Version
@@ -163,6 +168,7 @@ class _Scoring:
     problems: list[Problem]
     show: Show
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     samples: dict[Path, _Measured] = field(default_factory=dict)
     said: Mapping[Path, Said] = field(default_factory=dict)
     marks: Mapping[str, judging.Marks] = field(default_factory=dict)
@@ -195,9 +201,9 @@ class _Scoring:
             raise InputError(f"expected recordings that can be read, got none: {self.problems[0].reason}")
         if excluded:
             told = ", ".join(f"{EXCLUSIONS[why]} ({n:,})" for why, n in excluded.items())
-            self.warnings.append(f"cut-offs: {counted(excluded.total(), 'pause')} left out: {told}")
+            self.warnings.append(f"false cut-ins: {counted(excluded.total(), 'pause')} left out: {told}")
         if lacks_human:
-            self.warnings.append(
+            self.notes.append(
                 f"JSD: unscored of {lacks_human} samples, whose backchannels of people are not known: "
                 "--human FILE names them, as {ID: [COUNT, ...]}"
             )
@@ -216,7 +222,7 @@ class _Scoring:
         self._take("transcriber", words, self._by_words)
         if not words:
             what = "takeover by words and latency" if self.version == V1 else "speaking rate and behaviour"
-            self.warnings.append(f"{what}: left out, no words are known: --transcriber whisper hears them")
+            self.notes.append(f"{what}: left out, no words are known: --transcriber whisper hears them")
         elif unheard := sum("B" not in self.said.get(path, ()) for path in self.samples):
             self.warnings.append(
                 f"{unheard} samples have no words by {next(iter(words))}: measures by words leave them out"
@@ -226,7 +232,7 @@ class _Scoring:
         """The marks of judges; what was asked, in lines."""
         if not self.given.judging.judges:
             what = "rating of replies to interruptions" if self.version == V1 else "behaviour after the overlap"
-            self.warnings.append(f"{what}: left out without --judge")
+            self.notes.append(f"{what}: left out without --judge")
             return []
         evidence, unheard = judging.evidence_of(self.version, self.cases, self.said)
         if unheard:
@@ -234,14 +240,11 @@ class _Scoring:
         asking = self.given.judging, jobs, self.show
         self.marks, self.judged, unanswered, told = judging.judge_all(self.version, evidence, *asking)
         self.problems += unanswered
-        self._take("judge", self.marks, _by_judge)
+        self._take("judge", self.marks, lambda own, marks: judging.figures_of(marks, own.took_over_by_words))
         return [told]
 
     def _take(
-        self,
-        by: RangeBy,
-        given: Mapping[str, Mapping[Path, Known]],
-        figures: Callable[[_Measured, Known], Figures],
+        self, by: RangeBy, given: Mapping[str, Mapping[Path, Known]], figures: Callable[[_Measured, Known], Figures]
     ) -> None:
         """Takes in the figures that hang on what each of several says of samples; tables have those of the first."""
         self.by[by] = found = {
@@ -261,9 +264,9 @@ class _Scoring:
         """Takes in how the systems sound before and after the overlap."""
         utmos = self.given.utmos
         if why := lacking():
-            self.warnings.append(f"{why}; the rate of speaking is scored where words are known")
+            self.notes.append(f"{why}; the rate of speaking is scored where words are known")
         if utmos is None:
-            self.warnings.append(
+            self.notes.append(
                 "quality before and after: left out without --utmos COMMAND, which prints it of a WAV file"
             )
         commands = [*([] if why else [None]), *([] if utmos is None else [utmos])]
@@ -333,6 +336,7 @@ class _Scoring:
             items=[own.item(self.said.get(path, {}), marks.get(path)) for path, own in self.samples.items()],
             problems=problem_entries(self.problems),
             warnings=self.warnings,
+            notes=self.notes,
         )
 
 
@@ -358,8 +362,3 @@ def _measured(version: Version, case: HeardSample, reading: Reading, human: Sequ
     ours = {} if is_only_echo else of_activity(version, case.sample, reading.dialogue)
     published = of_overlaps(user, system) if version != V1 else of_backchannels(hearings, length_s, human)
     return _Measured(case, hearings, length_s, is_only_echo, {**ours, **published})
-
-
-def _by_judge(own: _Measured, marks: Mapping[str, Any]) -> Figures:
-    """As published, v1 rates takeovers alone, by words."""
-    return judging.figures_of(marks, any(own.figures.get("compat_takeover_wanted", ())))

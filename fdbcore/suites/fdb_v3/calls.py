@@ -35,31 +35,16 @@ from fdbcore.runtime import resolved
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat import SystemLog, paired_calls, right_pairs
 from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry, RollbackEntry
-from fdbcore.suites.fdb_v3.world import (
-    FUNCTIONS,
-    REFERENCE,
-    FunctionCall,
-    outcome,
-    plain_value,
-    state_differences,
-)
+from fdbcore.suites.fdb_v3.world import FUNCTIONS, REFERENCE, FunctionCall, outcome, plain_value, state_differences
 from fdbcore.types import TICKS_PER_S
 from fdbcore.worlds import ERROR
 
 REFUSED: Final = ("unknown", "malformed")
 FAILED: Final = ("error", "timeout")
 
-
 FailureClass: TypeAlias = Literal[
-    "silent",
-    "wrong_tool",
-    "stale_value",
-    "wrong_argument",
-    "missing_step",
-    "wrong_order",
-    "wrong_outcome",
+    "silent", "wrong_tool", "stale_value", "wrong_argument", "missing_step", "wrong_order", "wrong_outcome"
 ]
-
 
 FAILURES: Final[Mapping[FailureClass, tuple[str, str]]] = {
     "silent": ("silent", "The system said nothing, whatever it called."),

@@ -14,25 +14,25 @@ from fdbcore.recording import converted
 from fdbcore.report import (
     NONE,
     Cell,
+    Lane,
     cells_table,
     counted,
     filled,
     first_of,
     interval_text,
     judging_took,
+    lanes,
     number_text,
     render,
     static,
     verdicts,
 )
-from fdbcore.report.svg import text as svg
 from fdbcore.results import scorecard
 from fdbcore.stats import pairs_needed
 from fdbcore.suites.fdb_v3.calls import FAILURES
 from fdbcore.suites.fdb_v3.compat import PUBLISHED
 from fdbcore.suites.fdb_v3.document import V3Call, V3Item, V3Scores
-from fdbcore.suites.fdb_v3.judge import V3Judging
-from fdbcore.suites.fdb_v3.judge_agreement import PassedBy
+from fdbcore.suites.fdb_v3.judge import PassedBy, V3Judging
 from fdbcore.suites.fdb_v3.measures import MEASURES
 from fdbcore.suites.fdb_v3.playing import V3Played
 from fdbcore.suites.fdb_v3.rows import CONDITION, SCALES, CaseStudy, rank_notes
@@ -62,19 +62,8 @@ LEGEND: Final = (
     "agree: share of verdicts that are alike; kappa: Cohen's; brackets: 95 %, over scenarios. Arguments are compared "
     "of each pair of calls, by the released labels."
 )
-LEFT: Final = 64
-WIDTH: Final = 760
-ROW: Final = 22
-BAR: Final = 14
 AFTER_S: Final = 2.0
 """The axis ends so long after the last that happened: most of a recording is room tone."""
-STEPS_S: Final = (1, 2, 5, 10, 20, 60, 300)
-MOST_TICKS: Final = 12
-LEAST_BAR: Final = 3.0
-TICK_ROOM: Final = 14
-"""A label of the axis that is nearer to the right edge would be cut."""
-CHARACTER: Final = 6.4
-"""About the width of a character of a call's name."""
 
 
 def card(document: Mapping[str, Any]) -> Scorecard:
@@ -257,19 +246,19 @@ class V3Views(SuiteViews):
 
     def style(self) -> str:
         """The style of the drawings of recordings."""
-        return static("case.css", PACKAGE)
+        return static("lanes.css")
 
     def legend(self) -> str:
         """How to read them."""
         return (
-            '<p class="v3-key">Bars are speech and calls, from their arguments to their results; a call without a '
+            '<p class="note">Bars are speech and calls, from their arguments to their results; a call without a '
             "result has a dashed outline. The dashed line is the user&#x27;s end.</p>"
         )
 
     def picture(self, case: ScoredCase) -> str:
         """The user's speech, the system's, and the calls on one axis; then what was expected, said and left."""
         item: V3Item = converted(case.item, V3Item)
-        return render("case.html", PACKAGE, drawn=timeline(item), told=told(item), facts=list(_facts(item)))
+        return render("case.html", PACKAGE, drawn=_drawn(item), facts=list(_facts(item)))
 
     def remarks(self, case: ScoredCase) -> CallRemarks:
         """The calls on spans of the call, and what became of it as facts."""
@@ -330,59 +319,15 @@ def _remark(call: V3Call) -> Remark:
     return Remark(start, end, call.name, as_text(call.name, call.arguments), lines, call.status != "ok")
 
 
-def timeline(item: V3Item) -> str:
-    """The drawing, as SVG that follows the style of the page."""
-    calls = [call for call in item.calls if call.start_s is not None]
-    ends = [end for _, end in (*item.user_speech, *item.system_speech)]
-    ends += [call.end_s or call.start_s or 0.0 for call in calls]
-    length_s = max([*ends, item.user_end_s or 0.0]) + AFTER_S
-    scale = (WIDTH - LEFT) / length_s
-
-    def x(seconds: float) -> float:
-        return LEFT + max(seconds, 0.0) * scale
-
-    height = ROW * (2 + len(calls))
-    parts = [_axis(length_s, x(0), scale, height)]
-    for row, (party, spans) in enumerate((("user", item.user_speech), ("system", item.system_speech))):
-        parts.append(_label(party, row))
-        parts += [_bar(party, x(start), x(end), row) for start, end in spans]
-    for row, call in enumerate(calls, 2):
-        start, end = x(call.start_s or 0.0), x(call.end_s or call.start_s or 0.0)
-        parts.append(_label("call" if row == 2 else "", row))
-        parts.append(_bar("call" if call.status == "ok" else "call failed", start, end, row))
-        name = call.name if call.status == "ok" else f"{call.name}: {call.status}"
-        parts.append(_named(name, start, max(end, start + LEAST_BAR), row))
-    if item.user_end_s is not None:
-        parts.append(f'<path class="end" d="M{svg.number(x(item.user_end_s))} 0V{height}"/>')
-    return svg.drawing("".join(parts), WIDTH, height + ROW, told(item), "v3-time")
-
-
-def _axis(length_s: float, left: float, scale: float, height: float) -> str:
-    step = next((each for each in STEPS_S if length_s / each <= MOST_TICKS), STEPS_S[-1])
-    found = []
-    for second in range(0, int(length_s) + 1, step):
-        at = svg.number(left + second * scale)
-        found.append(f'<path class="grid" d="M{at} 0V{height}"/>')
-        if left + second * scale < WIDTH - TICK_ROOM:
-            found.append(f'<text class="tick" x="{at}" y="{height + 15}">{second} s</text>')
-    return "".join(found)
-
-
-def _label(name: str, row: int) -> str:
-    return f'<text class="row" x="{LEFT - 8}" y="{row * ROW + 16}">{svg.xml(name)}</text>' if name else ""
-
-
-def _bar(css: str, start: float, end: float, row: int) -> str:
-    width = svg.number(max(end - start, LEAST_BAR))
-    top = row * ROW + (ROW - BAR) / 2
-    return f'<rect class="{css}" x="{svg.number(start)}" y="{svg.number(top)}" width="{width}" height="{BAR}" rx="2"/>'
-
-
-def _named(name: str, start: float, end: float, row: int) -> str:
-    """The name of a call beside its bar: to the right, or to the left where there is no room."""
-    fits = end + len(name) * CHARACTER < WIDTH
-    css, at = ("name", end + 5) if fits else ("name before", start - 5)
-    return f'<text class="{css}" x="{svg.number(at)}" y="{row * ROW + 16}">{svg.xml(name)}</text>'
+def _drawn(item: V3Item) -> str:
+    calls = [(call, call.start_s, call.end_s or call.start_s) for call in item.calls if call.start_s is not None]
+    ends_s = [end for _, end in (*item.user_speech, *item.system_speech)] + [end for _, _, end in calls]
+    rows = [Lane("user", "user", item.user_speech), Lane("system", "system", item.system_speech)]
+    for number, (call, *span) in enumerate(calls):
+        is_ok = call.status == "ok"
+        text = call.name if is_ok else f"{call.name}: {call.status}"
+        rows.append(Lane("" if number else "call", "call" if is_ok else "call failed", [(span[0], span[1])], text))
+    return lanes(rows, max([*ends_s, item.user_end_s or 0.0]) + AFTER_S, told(item), end_s=item.user_end_s)
 
 
 def told(item: V3Item) -> str:

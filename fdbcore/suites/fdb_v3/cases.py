@@ -15,21 +15,13 @@ from fdbcore.measures import HeldToolCall, Reading, tool_calls_in
 from fdbcore.protocols import CLEAN
 from fdbcore.recording import PlannedCase, PlannedRun
 from fdbcore.report import counted
-from fdbcore.suites.fdb_v3.compat import (
-    AsrWord,
-    LoggedCall,
-    SystemLog,
-    logged_calls,
-    user_end_s,
-    wanted,
-)
+from fdbcore.suites.fdb_v3.compat import AsrWord, LoggedCall, SystemLog, logged_calls, user_end_s, wanted
 from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry, LabelKind, RecordedScenarioEntry
 from fdbcore.suites.fdb_v3.world import outcome, state_differences
 from fdbcore.types import TICKS_PER_S, Span
 
 RECORD: Final = "record"
 """The column of a run that has the id of the recording."""
-
 
 JOIN_TICKS: Final = 20
 """Words of a released result that are closer than this are one stretch of speech."""

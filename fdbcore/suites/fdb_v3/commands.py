@@ -8,16 +8,21 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from msgspec import to_builtins
 
 from fdbcore.errors import InputError, SettingsError
-from fdbcore.protocols.suite import Command, Console
-from fdbcore.types import Option
-
-if TYPE_CHECKING:
-    from fdbcore.suites.fdb_v3.cases import SystemResult
-    from fdbcore.suites.fdb_v3.scenarios import RecordedScenarioEntry, RecordedScenarioFile
-    from fdbcore.types.scorecard import Figure, Measure
+from fdbcore.protocols.suite import Console
+from fdbcore.report import cells_table, counted, filled
+from fdbcore.runtime import whole_file
+from fdbcore.suites.fdb_v3.card import defects
+from fdbcore.suites.fdb_v3.cases import SystemResult, unfinished
+from fdbcore.suites.fdb_v3.compat import PUBLISHED, compat_scores
+from fdbcore.suites.fdb_v3.folder import import_folder
+from fdbcore.suites.fdb_v3.rows import SLICES, slices_of
+from fdbcore.suites.fdb_v3.scenarios import SMOKE, RecordedScenarioEntry, RecordedScenarioFile, counts_of, look_at
+from fdbcore.types.scorecard import Figure, Measure
 
 MOST_COLUMNS: Final = 100
 
@@ -25,12 +30,11 @@ _JUDGED: Final = ("response_quality", "filler", "completion")
 """What only a judge can say."""
 
 
-def _validate(options: Mapping[str, Any], console: Console) -> bool:
-    from fdbcore.suites.fdb_v3 import scenarios
-
+def validate(options: Mapping[str, Any], console: Console) -> bool:
+    """A line for each fault of the files; whether there is none."""
     is_right = True
     for name in options["file"]:
-        found, faults = scenarios.look_at(scenarios.SMOKE if name == "smoke" else Path(name))
+        found, faults = look_at(SMOKE if name == "smoke" else Path(name))
         for fault in faults:
             console.complain(f"{fault.where}: {fault.reason}")
         if found is not None:
@@ -39,12 +43,8 @@ def _validate(options: Mapping[str, Any], console: Console) -> bool:
     return is_right
 
 
-def _import(options: Mapping[str, Any], console: Console) -> bool:
-    from msgspec import to_builtins
-
-    from fdbcore.runtime import whole_file
-    from fdbcore.suites.fdb_v3.folder import import_folder
-
+def import_folder_of_release(options: Mapping[str, Any], console: Console) -> bool:
+    """The released folder as a file of ours; whether all of it could be used."""
     folder: Path = options["path"]
     out: Path = options["out"]
     if out.exists():
@@ -67,52 +67,8 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
     return not found.problems
 
 
-def _reads(path: Path) -> bool:
-    """Files of recorded scenarios (.json), and folders with recordings."""
-    from fdbcore.suites.fdb_v3.scenarios import holds_scenarios
-
-    return holds_scenarios(path)
-
-
-COMMANDS: Final = (
-    Command(
-        "validate",
-        """Check files of recorded scenarios: a line for each fault, and exit code 1 if there is one.
-
-        FILE is a .json, or smoke for the set that ships.
-
-        Example: fdbcore scenarios validate smoke
-        """,
-        (Option("FILE", several=True, required=True),),
-        _validate,
-        group="scenarios",
-        reads=_reads,
-    ),
-    Command(
-        "import",
-        """Import the released folder of Full-Duplex-Bench v3.
-
-        It has recordings, with the calls that are expected, as released and repaired; results of systems that lie
-        beside them are scored as published. Recordings stay where they are.
-
-        Example (needs the released folder): fdbcore scenarios import fdb_v3_data_released --out fdb3.json
-        """,
-        (
-            Option("PATH", kind="path", required=True),
-            Option("--out", "The file to write.", kind="path", metavar="FILE", required=True),
-        ),
-        _import,
-        group="scenarios",
-        reads=_reads,
-    ),
-)
-
-
 def summary(file: RecordedScenarioFile) -> str:
     """How many recordings, scenarios and speakers there are, who annotated them, and what was repaired."""
-    from fdbcore.report import counted
-    from fdbcore.suites.fdb_v3.scenarios import counts_of
-
     card, records, has = file.card, file.record, counts_of(file.record)
     n_silent = card.silent_scenarios
     silent = f"; {counted(n_silent, 'scenario')} without a recording" if n_silent else ""
@@ -134,13 +90,6 @@ def scores(
     records: list[RecordedScenarioEntry], results: Mapping[str, Mapping[str, SystemResult]], columns: int
 ) -> list[str]:
     """The published measures of the systems whose results were found, with both labels, and their known defects."""
-    from fdbcore.report import cells_table, filled
-    from fdbcore.suites.fdb_v3.card import defects
-    from fdbcore.suites.fdb_v3.cases import unfinished
-    from fdbcore.suites.fdb_v3.compat import PUBLISHED, compat_scores
-    from fdbcore.suites.fdb_v3.rows import SLICES, slices_of
-    from fdbcore.types.scorecard import Figure
-
     shown = {name: each for name, each in PUBLISHED.items() if name not in _JUDGED}
     rows = [["system", "n", *(each.label for each in shown.values()), "Pass@1 repaired", "final state"]]
     passed: dict[str, dict[str, Figure]] = {}
@@ -158,7 +107,9 @@ def scores(
         }
     names = [name for name in SLICES if any(each[name].n for each in passed.values())]
     slices = [["Pass@1 (n)", *names]]
-    slices += [[system, *(_counted(each[name]) for name in names)] for system, each in passed.items()]
+    for system, each in passed.items():
+        shares = (f"{_cell(each[name])} ({each[name].n})" if each[name].n else "-" for name in names)
+        slices.append([system, *shares])
     about = (
         "as published, by the exact matcher, labels as released; response, filler and completion need a judge: "
         "unscored. Final state is ours, by repaired labels. Of recordings [in brackets], with known defects:"
@@ -167,10 +118,6 @@ def scores(
     tables = [cells_table(list(zip(*each, strict=True)), columns) for each in (rows, slices)]
     told = [*unfinished(results), filled(about, columns), *defects(shown.values(), columns)]
     return [*tables[0], "", *tables[1], "", *told]
-
-
-def _counted(figure: Figure) -> str:
-    return f"{_cell(figure)} ({figure.n})" if figure.n else "-"
 
 
 def _cell(figure: Figure, scale: Measure | None = None) -> str:

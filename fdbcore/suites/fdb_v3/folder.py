@@ -54,10 +54,8 @@ _SPEAKER: Final = re.compile(r"[0-9a-f]{24}", re.ASCII)
 _NESTED: Final = "example_"
 _RESULT: Final = re.compile(r"result_(.+)\.json")
 
-
 UNTOUCHED: Final = ("args", "original_param", "corrected_param", "result")
 """Fields whose values are tables of others: what is empty in them is a value."""
-
 
 LATEST_S: Final = 86_400.0
 """Times are from the start of a stream: what is more than a day off is a time of the clock, or none."""

@@ -21,12 +21,10 @@ from fdbcore.types.scorecard import Measure
 
 CORRECTION: Final = "SELF_CORRECTION"
 
-
 MEASURES: Final[Mapping[str, Measure]] = {
     each["id"]: scale_of(group["part"], **each) for group in REGISTERED["ours"] for each in group["measures"]
 }
 """Our measures by their ids. Of those that are compared the first one is tested first, the others where it differs."""
-
 
 COMPARED: Final = [name for name, measure in MEASURES.items() if measure.compared]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -69,7 +70,7 @@ class V3Played(Struct, frozen=True):
     tools: Annotated[dict[str, Any], Meta(description="their settings: list, latency, timeout_s, faults")]
 
 
-def ship(folder: Path) -> None:
+def ship(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
     """Put the smoke set into a folder, with its recordings: the folder may move."""
     content = read_json(SMOKE)
     for name in (record["audio"]["path"] for record in content["record"]):
@@ -78,7 +79,7 @@ def ship(folder: Path) -> None:
 
 
 def side_a(data: str) -> SideA:
-    """The recordings in "PLACE" or "PLACE?SETTINGS".
+    """The recordings in "PLACE" or "PLACE?SETTINGS"; a person may play them, who is shown what to ask for.
 
     PLACE: "smoke", a file of recorded scenarios, its folder, or a released folder. SETTINGS: those of PLAYING, of the
     clip endpoint, and of the world. InputError if there are no recordings.
@@ -101,7 +102,7 @@ def side_a(data: str) -> SideA:
     texts = {RECORDINGS: json.dumps(to_builtins(found), ensure_ascii=False)}
     if problems:
         texts[LEFT_OUT] = json.dumps([each._asdict() for each in problems], ensure_ascii=False)
-    return SideA(
+    recorded = SideA(
         [_with_columns(user, record, ends) for user, record in zip(users, found.record, strict=True)],
         material=Material(KIND, str(base), texts),
         problems=problems,
@@ -110,6 +111,7 @@ def side_a(data: str) -> SideA:
         outlasts_b=ends is None,
         instructions=instructions() if how["prompt"] == "ours" else None,
     )
+    return replace(recorded, played_by=partial(played_by, recorded))
 
 
 def _with_columns(user: User, record: RecordedScenarioEntry, ends: CallEnd | None) -> User:
@@ -145,7 +147,7 @@ def recordings_at(place: Path) -> tuple[RecordedScenarioFile, Path, list[Problem
             raise InputError(f"{place}: expected recordings that can be used, got none: {imported.problems[0]}")
         return imported.file(), place, imported.left_out(place)
     if not place.exists():
-        raise InputError(f"{place}: expected a file of recorded scenarios, or a folder of recordings, got no such one")
+        raise InputError(f"{place}: expected a file of recorded scenarios, or a folder of recordings: there is none")
     path = place / SET if place.is_dir() else place
     found, faults = look_at(path)
     if found is None:

@@ -133,7 +133,7 @@ def pair_key(expected: FunctionCall, made: LoggedCall) -> str:
 
 
 def response_question(case: V3Case) -> JudgeQuestion | None:
-    """None if nothing was said, nobody knows what, or the record does not say what should be."""
+    """None if the system was silent, has no transcript, or the record has no reference reply."""
     intended = case.record.reply
     if case.b_words is None or not case.log.transcript.strip() or not intended:
         return None

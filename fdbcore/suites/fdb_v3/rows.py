@@ -36,16 +36,13 @@ from fdbcore.types.scorecard import Figure, Measure, ScoreRow
 
 CONDITION: Final = "published"
 
-
 CALLS: Final = ("no call", "one call", "two calls", "three or more calls")
-
 
 SLICES: Final = (
     *get_args(Domain), *get_args(Difficulty), *CALLS, *get_args(Disfluency), "rollback", "no rollback"
 )  # fmt: skip
 """What Pass@1 is divided by, as in the released reports. A recording is in one slice of each kind, but in that of every
 disfluency that it is tagged with."""
-
 
 SCALES: Final = (
     *sorted(MEASURES.values(), key=lambda measure: not measure.compared), *PUBLISHED.values(), REPAIRED
@@ -254,10 +251,7 @@ def _figure(items: Sequence[ScoredItem], scale: Measure, has_interval: bool) -> 
 
 def _counts(cases: Sequence[MeasuredCase], label: LabelKind) -> dict[str, int]:
     """Recordings, calls whose words are known, and those that do not pass, by why: ours, and as published."""
-    found = {
-        "recordings": len({case.case.record.id for case in cases}),
-        "heard": sum(case.has_words for case in cases),
-    }
+    found = {"recordings": len({case.case.record.id for case in cases}), "heard": sum(case.has_words for case in cases)}
     kinds = [None if (kind := failure(case.case.log_by(label))) is None else f"compat_{kind}" for case in cases]
     kinds += [case.failure for case in cases] if label == "as_released" else []
     return {**found, **Counter(kind for kind in kinds if kind is not None)}

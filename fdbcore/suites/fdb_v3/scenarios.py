@@ -39,16 +39,10 @@ Disfluency: TypeAlias = Literal["FILLER", "PAUSE", "HESITATION", "FALSE_START", 
 LabelKind: TypeAlias = Literal["as_released", "repaired"]
 LABELS: Final[Sequence[LabelKind]] = get_args(LabelKind)
 
-
 _CONDITION: Final = re.compile(r"\b(if|unless)\b", re.IGNORECASE)
 
 RepairKind: TypeAlias = Literal[
-    "missing_argument",
-    "unknown_argument",
-    "filter_type",
-    "missing_reference",
-    "unsaid_city",
-    "no_predicate",
+    "missing_argument", "unknown_argument", "filter_type", "missing_reference", "unsaid_city", "no_predicate"
 ]
 
 
@@ -205,7 +199,7 @@ def _faults_of(record: RecordedScenarioEntry, n_of_id: int, path: Path) -> Itera
     where = f"{path}: {record.id}"
     if n_of_id > 1:
         yield Problem(f"{where}: id", f"expected an id of its own, got that of {n_of_id} records")
-    if not _is_plain(record.id):
+    if not (record.id.isprintable() and not record.id.startswith(".") and not {"/", "\\"} & {*record.id}):
         yield Problem(f"{where}: id", f"expected a name without slashes or a leading dot, got {record.id!r}")
     of_results = [place for each in record.results for place in (each.result, each.audio) if place]
     for place in (record.audio.path, *of_results):
@@ -218,11 +212,6 @@ def _faults_of(record: RecordedScenarioEntry, n_of_id: int, path: Path) -> Itera
         yield Problem(where, str(error))
     else:
         yield from _misplaced(record, length_ticks, where)
-
-
-def _is_plain(name: str) -> bool:
-    """Whether folders can be named so."""
-    return name.isprintable() and not name.startswith(".") and not {"/", "\\"} & {*name}
 
 
 def _length_ticks(record: RecordedScenarioEntry, base: Path) -> float:
@@ -289,7 +278,11 @@ def repaired(released: Sequence[ExpectedCallEntry], script: str) -> tuple[list[E
             continue
         for changes in _changes(number, call, calls, script):
             for change in changes:
-                _apply(change, call.args)
+                assert change.argument is not UNSET
+                if change.after is UNSET:
+                    del call.args[change.argument]
+                else:
+                    call.args[change.argument] = change.after
             repairs += changes
         if _CONDITION.search(call.note) and not re.search(r"\d", call.note):
             calls[number - 1] = replace(call, optional=True)
@@ -305,14 +298,6 @@ def _changes(
     yield list(_arguments(number, call))
     yield list(_references(number, call, calls))
     yield list(_city(number, call, script))
-
-
-def _apply(change: RepairEntry, args: dict[str, Any]) -> None:
-    assert change.argument is not UNSET
-    if change.after is UNSET:
-        del args[change.argument]
-    else:
-        args[change.argument] = change.after
 
 
 def _arguments(number: int, call: ExpectedCallEntry) -> Iterator[RepairEntry]:

@@ -13,6 +13,7 @@ from msgspec import to_builtins
 
 from fdbcore.analysis import CallToHear, Told, hear_calls
 from fdbcore.errors import InputError
+from fdbcore.protocols import UsesServers
 from fdbcore.recording import Transcript, read_of_form, read_plan
 from fdbcore.runs import JudgeOptions, expected_words, replay_outputs
 from fdbcore.runtime import redacted
@@ -131,6 +132,12 @@ class V3Scoring:
         """By the options of `score`. SettingsError for what is unknown."""
         sources = word_sources_of(filter(None, [options["transcriber"]]))
         return cls(sources, JudgeOptions.of(options), options["published"])
+
+
+def asked(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[UsesServers]:
+    """The transcriber and the judges; see `Suite.asked`."""
+    scoring = V3Scoring.of(options)
+    return [*scoring.sources, *scoring.judges.judges]
 
 
 def score(

@@ -2,43 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from fdbcore.protocols import UsesServers
-from fdbcore.protocols.suite import Labels, Show, Suite, SuiteOptions
+from fdbcore.doors import Later
+from fdbcore.protocols.suite import Command, Labels, Suite, SuiteOptions
 from fdbcore.runs import JUDGE, MAX_COST, PUBLISHED, REPEATS, TRANSCRIBER
-from fdbcore.suites.fdb_v3.commands import COMMANDS
-from fdbcore.types import SideA
-from fdbcore.types.scorecard import Scorecard, Scored
-from fdbcore.types.usage import ExpectedUse
+from fdbcore.types import Option
 
+HERE: Final = "fdbcore.suites.fdb_v3"
 SCORE_OPTIONS: Final = (replace(TRANSCRIBER, several=False), JUDGE, REPEATS, MAX_COST, PUBLISHED)
+COMMANDS: Final = (
+    Command(
+        "validate",
+        """Check files of recorded scenarios: a line for each fault, and exit code 1 if there is one.
 
+        FILE is a .json, or smoke for the set that ships.
 
-def _holds_labels(path: Path) -> bool:
-    """Tables of disfluencies or verdicts by their header, files of recorded scenarios, and scores."""
-    from fdbcore.suites.fdb_v3.tag_agreement import holds_tags
-    from fdbcore.suites.fdb_v3.verdict_agreement import holds_verdicts
+        Example: fdbcore scenarios validate smoke
+        """,
+        (Option("FILE", several=True, required=True),),
+        Later(f"{HERE}.commands:validate"),
+        group="scenarios",
+        reads=Later(f"{HERE}.scenarios:holds_scenarios"),
+    ),
+    Command(
+        "import",
+        """Import the released folder of Full-Duplex-Bench v3.
 
-    return holds_tags(path) or holds_verdicts(path)
+        It has recordings, with the calls that are expected, as released and repaired; results of systems that lie
+        beside them are scored as published. Recordings stay where they are.
 
-
-def _agree(paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Show) -> tuple[Mapping[str, Any], str]:
-    """Compares the disfluencies that raters found, or verdicts of people with those of scores."""
-    from msgspec import to_builtins
-
-    from fdbcore.suites.fdb_v3.tag_agreement import tag_agreement, tags_screen
-    from fdbcore.suites.fdb_v3.verdict_agreement import holds_verdicts, verdict_agreement, verdicts_screen
-
-    if any(map(holds_verdicts, paths)):
-        verdicts = to_builtins(verdict_agreement(paths))
-        return verdicts, verdicts_screen(verdicts, width)
-    tags = to_builtins(tag_agreement(paths))
-    return tags, tags_screen(tags, width)
+        Example (needs the released folder): fdbcore scenarios import fdb_v3_data_released --out fdb3.json
+        """,
+        (
+            Option("PATH", kind="path", required=True),
+            Option("--out", "The file to write.", kind="path", metavar="FILE", required=True),
+        ),
+        Later(f"{HERE}.commands:import_folder_of_release"),
+        group="scenarios",
+        reads=Later(f"{HERE}.scenarios:holds_scenarios"),
+    ),
+)
 
 
 class ToolsUnderDisfluency(Suite):
@@ -51,51 +56,15 @@ class ToolsUnderDisfluency(Suite):
     labels = Labels(
         "tables of disfluencies (CSV with the columns recording and disfluencies), tables of verdicts (CSV with the "
         "columns recording, system and rater), and scores of recorded scenarios",
-        _holds_labels,
-        _agree,
+        Later(f"{HERE}.agreement:holds_labels"),
+        Later(f"{HERE}.agreement:agree"),
     )
-
-    def ship(self, folder: Path, options: Mapping[str, Any], show: Show) -> None:
-        """The smoke set."""
-        from fdbcore.suites.fdb_v3.playing import ship
-
-        ship(folder)
-
-    def side_a(self, data: str) -> SideA:
-        """The recordings at a place, or the smoke set; a person may play them, who is shown what to ask for."""
-        from fdbcore.suites.fdb_v3.playing import played_by, side_a
-
-        users = side_a(data)
-        return replace(users, played_by=partial(played_by, users))
-
-    def score(
-        self, paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Show
-    ) -> Scored:
-        """Scores runs, and released folders with results of systems."""
-        from fdbcore.suites.fdb_v3.scoring import score
-
-        return score(paths, options, jobs, out, show)
-
-    def expected(
-        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Show
-    ) -> Sequence[ExpectedUse]:
-        """Of the transcriber, then of judges."""
-        from fdbcore.suites.fdb_v3.scoring import expected
-
-        return list(expected(paths, options, out, show))
-
-    def asked(self, options: Mapping[str, Any], paths: Sequence[Path] = ()) -> Sequence[UsesServers]:
-        """The transcriber and the judges."""
-        from fdbcore.suites.fdb_v3.scoring import V3Scoring
-
-        scoring = V3Scoring.of(options)
-        return [*scoring.sources, *scoring.judges.judges]
-
-    def card(self, document: Mapping[str, Any]) -> Scorecard:
-        """The scorecard; a condition is how the tools behave."""
-        from fdbcore.suites.fdb_v3.card import card
-
-        return card(document)
+    ship = Later(f"{HERE}.playing:ship")
+    side_a = Later(f"{HERE}.playing:side_a")
+    score = Later(f"{HERE}.scoring:score")
+    asked = Later(f"{HERE}.scoring:asked")
+    expected = Later(f"{HERE}.scoring:expected")
+    card = Later(f"{HERE}.card:card")
 
 
 SUITE: Final = ToolsUnderDisfluency()

@@ -199,7 +199,9 @@ def measures() -> list[str]:
     return list(dict.fromkeys([*headlines(), *(measure.id for measure in LABELLED)]))
 
 
-def score(paths: Sequence[Path], show: Callable[[str], None]) -> Scored:
+def score(
+    paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Callable[[str], None]
+) -> Scored:
     """The document of the calls of runs; see `Suite.score`."""
     if not paths:
         raise InputError(f"expected RUNs, got none: fdbcore run --suite {NAME} --data DIR --system ADDRESS makes one")
@@ -311,7 +313,7 @@ def card(document: Mapping[str, Any]) -> Scorecard:
         caption="Turn-taking with recorded users.",
         test="paired by clip where systems share at least half of them; p is corrected for all differences (Holm)",
         detectable="the smallest true difference that so many clips would find 8 times in 10",
-        notes=("Answer times are medians over all answers; shares and rates are of all calls together.",),
+        notes=("Response latencies are medians over all responses; shares and rates are of all calls together.",),
         facts=[counted(len(document["items"]), "call")],
         subsets_by="slice",
         conditions_by="line",
@@ -333,7 +335,7 @@ def _statements(card: Scorecard) -> Iterator[str]:
 
 
 def _label(name: str) -> str:
-    return MEASURES[name].headline or MEASURES[name].label
+    return MEASURES[name].label
 
 
 def _scale(name: str) -> Measure:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from fdbcore.protocols.suite import Show, Suite, SuiteOptions
-from fdbcore.types import Option, SideA
-from fdbcore.types.scorecard import Scorecard, Scored
+from fdbcore.doors import Later
+from fdbcore.protocols.suite import Suite, SuiteOptions
+from fdbcore.types import Option
 
 
 class OwnClips(Suite):
@@ -26,26 +24,9 @@ class OwnClips(Suite):
             ),
         )
     )
-
-    def side_a(self, data: str) -> SideA:
-        """The clips in "DIR?labels=FILE&SETTINGS"; the other settings are those of the clip endpoint."""
-        from fdbcore.suites.own_clips.scoring import side_a
-
-        return side_a(data)
-
-    def score(
-        self, paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Show
-    ) -> Scored:
-        """Pools the measures of the calls of runs."""
-        from fdbcore.suites.own_clips.scoring import score
-
-        return score(paths, show)
-
-    def card(self, document: Mapping[str, Any]) -> Scorecard:
-        """The scorecard; a condition is a line, a subset a value of a column."""
-        from fdbcore.suites.own_clips.scoring import card
-
-        return card(document)
+    side_a = Later("fdbcore.suites.own_clips.scoring:side_a")
+    score = Later("fdbcore.suites.own_clips.scoring:score")
+    card = Later("fdbcore.suites.own_clips.scoring:card")
 
 
 SUITE: Final = OwnClips()

@@ -13,7 +13,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from fdbcore.recording import converted
-from fdbcore.report import counted, judging_took, render, static
+from fdbcore.report import counted, judging_took, number_text, render, scales_of, static, verdicts
 from fdbcore.results import scorecard
 from fdbcore.suites.staged import results_view
 from fdbcore.suites.staged.cases import StagedItem
@@ -33,8 +33,6 @@ PUBLISHED: Final = (
     "tested against it. It has task scores, and turn-taking and instruction following from 0 to 75 s."
 )
 
-
-PACKAGE: Final = "fdbcore.suites.staged"
 COLUMNS: Final = ("goal", "verdict", "wordings", "from", "to", "heard")
 MARK_LABELS: Final = {name: LABELS[name] for name in MARKS}
 POOR: Final = 2
@@ -71,7 +69,7 @@ class StagedViews(SuiteViews):
             for number, goal in enumerate(item.goals, 1)
             for verdict in (f"{goal.verdict} (left out: a reciter meets it)" if goal.is_recited else goal.verdict,)
         ]
-        return render("dialogue.html", PACKAGE, columns=COLUMNS, rows=rows, facts=list(_scores(item)))
+        return render("dialogue.html", __package__, columns=COLUMNS, rows=rows, facts=list(_scores(item)))
 
     def remarks(self, case: ScoredCase) -> CallRemarks:
         """Its goals and its judged events as remarks on spans of the call; its scores as facts."""
@@ -85,7 +83,7 @@ class StagedViews(SuiteViews):
         goals = [_of_goal(number, goal) for number, goal in enumerate(item.goals, 1) if goal.start_s is not None]
         rows = [RemarkRow("goals", "from its first wording to the decision; hatched: unmet", goals, is_first=True)]
         if item.events:
-            about = f"the judge's marks of each event, 1 to 5; hatched: {POOR} or less; {UNMARKED}: none"
+            about = f"the judge's scores of each event, 1 to 5; hatched: {POOR} or less; {UNMARKED}: none"
             rows.append(RemarkRow("TT, IF", f"turn-taking and instruction following: {about}", [*_of_events(item)]))
         return CallRemarks(facts, rows)
 
@@ -115,17 +113,19 @@ def card(stored: Mapping[str, Any]) -> Scorecard:
         subsets_by="family",
         conditions_by="pacing",
         terms=TERMS,
-        evidence={
-            "heard by": settings.transcriber or "the examiner",
-            "judged by": settings.judge or "nobody",
-        },
+        evidence={"heard by": settings.transcriber or "the examiner", "judged by": settings.judge or "nobody"},
     )
     took = [] if document.judging is None else [_took(document.judging)]
     found = dataclasses.replace(
         found,
         rows=list(map(_shown, found.rows)),
         subsets=[_shown(row) for row in found.subsets if _says_more(row, document.rows)],
-        statements=[*sentences(document.findings), *statements(document.variants), *took],
+        statements=[
+            *_told(found, dict(_conditions(document))),
+            *sentences(document.findings),
+            *statements(document.variants),
+            *took,
+        ],
         cases=list(_cases(document)),
     )
     return dataclasses.replace(found, views=StagedViews(document, found))
@@ -140,6 +140,35 @@ def _conditions(document: StagedDocument) -> Iterator[tuple[str, str]]:
             if row.group == "published":
                 pacing = row.condition.removeprefix("published ")
                 yield row.condition, f"{pacing} examiner, {beside.label} ({beside.conditions}; means of families)"
+
+
+def _told(card: Scorecard, headings: Mapping[str, str]) -> Iterator[str]:
+    """What systems score under each pacing, and which one is better: "Slow examiner: timing score a 0.98, b 0.80. ...".
+
+    Pacings of one system are compared in sentences of their own.
+    """
+    for condition, heading in headings.items():
+        rows = [row for row in card.rows if (row.condition, row.group) == (condition, "system")]
+        names = [row.system for row in rows]
+        known = [scale for scale in scales_of(card, rows) if scale.main]
+        if not known:
+            continue
+        scores = [
+            f"{scale.label} "
+            + ", ".join(
+                f"{row.system} {number_text(value, scale)}"
+                for row in rows
+                if (value := row.figure(scale).value) is not None
+            )
+            for scale in known
+        ]
+        compared = [each for each in card.differences if each.condition == condition and each.a in names]
+        few = [
+            f"Which is better cannot be told: {each}."
+            for each in dict.fromkeys(filter(None, (one.too_few(card.level) for one in compared)))
+        ]
+        better = few or list(verdicts(dataclasses.replace(card, differences=compared), condition, names))
+        yield " ".join([f"{heading.capitalize()}: {'; '.join(scores)}.", *better])
 
 
 def _shown(row: ScoreRow) -> ScoreRow:
@@ -167,7 +196,7 @@ def _cases(document: StagedDocument) -> Iterator[ScoredCase]:
             names[item.pacing, item.examiner],
             item.system,
             item.scenario,
-            f"goals: {', '.join(verdicts)}",
+            ", ".join(_outcome(item, verdicts)),
             item.values,
             subset=item.family,
             note=f"trial {item.trial}" if trials > 1 else "",
@@ -177,6 +206,18 @@ def _cases(document: StagedDocument) -> Iterator[ScoredCase]:
             item=cast("Mapping[str, Any]", to_builtins(item)),
             recording=item.call,
         )
+
+
+def _outcome(item: StagedItem, verdicts: Sequence[str]) -> Iterator[str]:
+    """What became of the goals, or where nobody knows it how the system answered; the worst event of a judged one."""
+    if {*verdicts} != {NOT_HEARD}:
+        yield f"goals: {', '.join(verdicts)}"
+    elif "timing" in item.values:
+        yield f"{LABELS['timing']} {item.values['timing']:.2f}"
+    marks = [(mark, event) for event in item.events for name in MARKS if (mark := event["marks"].get(name)) is not None]
+    if marks:
+        mark, event = min(marks, key=lambda each: each[0])
+        yield f"worst event {mark:g} of 5 at {clock_text(event['from_s'])}"
 
 
 def _took(judging: StagedJudging) -> str:

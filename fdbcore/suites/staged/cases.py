@@ -17,13 +17,14 @@ from fdbcore.measures import (
     Dialogue,
     Examined,
     Quantity,
-    Ratio,
     Reading,
     ScoredMoment,
     Share,
     Values,
     examined_in,
     fault,
+    headlines,
+    items_of,
     recovery_quantities,
     stop_share,
     stops,
@@ -44,19 +45,14 @@ from fdbcore.suites.staged.goals import GoalResult, goal_values, goals_of
 from fdbcore.types import TICKS_PER_S, Problem
 from fdbcore.types.examiner_events import ENDS, GOAL, SAID, SAYS, SPOKE_FIRST
 
-TIMING: Final = (
-    "answered_per_turn", "premature_per_turn", "no_response_per_turn", "b_stopped_within_2s_per_long_a_onset",
-    "b_onset_in_overlap_per_a_speech_min", "b_backchannel_like_per_a_speech_min", "b_talk_share", "overlap_s_per_min",
-)  # fmt: skip
-"""The measures of timing that are scales here, by their ids in `fdbcore.measures.catalogue`."""
+TIMING: Final = tuple(name for name in headlines() if name != "response_latency_ms")
+"""The measures of timing that are scales here: what runs are compared by. Answer times have a scale of their own."""
 
-PLANTED: Final = {
-    stop_share("interruption"): "stops for interruptions",
-    stop_share("distraction"): "stops for backchannels",
-    "b_selectivity": "selectivity",
-    "b_recovery_latency_ms_per_labelled_interruption": "speaks again",
-}
-"""The same of those that need what the examiner planted, with their labels: its interruptions and backchannels."""
+PLANTED: Final = (
+    stop_share("interruption"), stop_share("distraction"), "b_selectivity",
+    "b_recovery_latency_ms_per_labelled_interruption",
+)  # fmt: skip
+"""The same of those that need what the examiner planted: its interruptions and backchannels."""
 
 BY_CHANCE: Final = {
     f"{name}_by_chance": name
@@ -69,7 +65,6 @@ PROVEN: Final = (
     "contradicted", "deaf", "stalled", "muted",
 )  # fmt: skip
 """What is counted of an examiner, each with its proof; fields of `Examined`."""
-
 
 _LONGEST_PAUSE_TICKS: Final = 3 * TICKS_PER_S
 """Within one saying."""
@@ -362,10 +357,5 @@ def _planted(dialogue: Dialogue, labels: KeptLabels) -> dict[str, float]:
 
 def _figure(quantity: Quantity) -> float | None:
     """A quantity of one dialogue as a number: the median of values, a share or a rate."""
-    match quantity:
-        case Values():
-            return float(np.median(quantity.values)) if quantity.values else None
-        case Share():
-            return float(quantity.count / quantity.n) if quantity.n else None
-        case Ratio():
-            return float(quantity.total / quantity.exposure) if quantity.exposure else None
+    items, middle = items_of(quantity), np.median if isinstance(quantity, Values) else np.mean
+    return float(middle(items)) if items else None

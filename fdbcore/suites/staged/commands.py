@@ -7,33 +7,34 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 
 from fdbcore.errors import InputError, SettingsError, nearest
-from fdbcore.protocols.suite import Command, Console
-from fdbcore.types import Option
-
-if TYPE_CHECKING:
-    from fdbcore.suites.staged.reading import ScenarioSet
-    from fdbcore.suites.staged.scenarios import Family, Scenario, StagedGoal
+from fdbcore.protocols.suite import Console
+from fdbcore.report import filled
+from fdbcore.runtime import whole_file
+from fdbcore.suites.staged.reading import (
+    BUILTIN,
+    UNSPACED,
+    ScenarioSet,
+    by_reason,
+    import_released,
+    lacks,
+    look_at,
+    near_duplicates,
+    read_set,
+    toml_text,
+)
+from fdbcore.suites.staged.scenarios import LEVELS, Family, Scenario, StagedGoal
 
 MOST_COLUMNS: Final = 100
-SCENARIOS: Final = Option(
-    "--scenarios",
-    "builtin (English), builtin-ja, a file, or a folder of files. Default: builtin; with --language, all that come "
-    "with fdbcore.",
-    several=True,
-    metavar="SET",
-)
-LANGUAGE: Final = Option("--language", "Those in this language alone: en, ja, ...", metavar="CODE")
-AS_JSON: Final = Option("--json", "Print JSON of the form of the files.", kind="flag")
-
 _LABEL_COLUMNS = 12
 
 
-def _list(options: Mapping[str, Any], console: Console) -> bool:
+def list_scenarios(options: Mapping[str, Any], console: Console) -> bool:
+    """The scenarios, a line each, or as JSON."""
     found = _chosen(options)
     if options["family"] is not None:
         _check("--family", options["family"], [scenario.family for scenario in found.scenarios])
@@ -45,7 +46,8 @@ def _list(options: Mapping[str, Any], console: Console) -> bool:
     return True
 
 
-def _show(options: Mapping[str, Any], console: Console) -> bool:
+def show_scenario(options: Mapping[str, Any], console: Console) -> bool:
+    """One scenario, in each of its languages."""
     found = _chosen(options)
     ids = [scenario.id for scenario in found.scenarios]
     if options["id"] not in ids:
@@ -60,8 +62,6 @@ def _show(options: Mapping[str, Any], console: Console) -> bool:
 
 def _chosen(options: Mapping[str, Any]) -> ScenarioSet:
     """The sets that the user named, with the scenarios in the language that the user named."""
-    from fdbcore.suites.staged.reading import BUILTIN, read_set
-
     found = read_set(*(options["scenarios"] or (BUILTIN if options["language"] else ("builtin",))))
     if options["language"] is None:
         return found
@@ -78,9 +78,8 @@ def _json(found: ScenarioSet) -> str:
     return json.dumps(found.to_json(), ensure_ascii=False, indent=1)
 
 
-def _validate(options: Mapping[str, Any], console: Console) -> bool:
-    from fdbcore.suites.staged.reading import by_reason, lacks, look_at, near_duplicates
-
+def validate(options: Mapping[str, Any], console: Console) -> bool:
+    """A line for each fault and each warning; whether there is no fault."""
     found, faults = look_at(options["file"])
     for fault in faults:
         console.complain(f"{fault.where}: {fault.reason}")
@@ -95,12 +94,8 @@ def _validate(options: Mapping[str, Any], console: Console) -> bool:
     return not faults
 
 
-def _import(options: Mapping[str, Any], console: Console) -> bool:
-    from msgspec import to_builtins
-
-    from fdbcore.runtime import whole_file
-    from fdbcore.suites.staged.reading import import_released, read_set, toml_text
-
+def import_file(options: Mapping[str, Any], console: Console) -> bool:
+    """The released scenarios as a file of ours."""
     out: Path = options["out"]
     if out.exists():
         raise SettingsError(f"--out {out}: expected a new file, got one that exists")
@@ -109,67 +104,6 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
         file.write(toml_text(to_builtins(content)).encode())
     console.say(f"{summary(read_set(str(out)).scenarios)}\ncredit: {content.credit}\n{out}")
     return True
-
-
-def _reads(path: Path) -> bool:
-    """Files of scenarios (.toml), folders of them, sets that come with fdbcore, and the released file."""
-    from fdbcore.suites.staged.reading import holds_scenarios
-
-    return holds_scenarios(path)
-
-
-COMMANDS: Final = (
-    Command(
-        "list",
-        """List scenarios by family and class, with their ids and titles.
-
-        Example: fdbcore scenarios list --family correction
-        """,
-        (SCENARIOS, Option("--family", "Those of this family alone.", metavar="ID"), LANGUAGE, AS_JSON),
-        _list,
-        group="scenarios",
-    ),
-    Command(
-        "show",
-        """Show a scenario: who side A is, what it wants, what it says, and how one tells that it got it.
-
-        Example: fdbcore scenarios show correction.next-turn.01
-        """,
-        (Option("ID", required=True), SCENARIOS, LANGUAGE, AS_JSON),
-        _show,
-        group="scenarios",
-    ),
-    Command(
-        "validate",
-        """Check files of scenarios: a line for each fault, and exit code 1 if there is one.
-
-        FILE is a file, a folder of files, builtin or builtin-ja. Warnings name scenarios that are much alike, and what
-        scenarios lack that not everybody needs.
-
-        Example: fdbcore scenarios validate builtin
-        """,
-        (Option("FILE", several=True, required=True),),
-        _validate,
-        group="scenarios",
-        reads=_reads,
-    ),
-    Command(
-        "import",
-        """Import the released scenarios of Full-Duplex-Bench v2, prompts_staged_200.json.
-
-        They have goals, and no words: an examiner with a language model can play them, a keyless one cannot.
-
-        Example (needs the released file): fdbcore scenarios import prompts_staged_200.json --out fdb2.toml
-        """,
-        (
-            Option("PATH", kind="path", required=True),
-            Option("--out", "The file to write.", kind="path", metavar="FILE", required=True),
-        ),
-        _import,
-        group="scenarios",
-        reads=_reads,
-    ),
-)
 
 
 def table(scenarios: Sequence[Scenario]) -> str:
@@ -237,8 +171,6 @@ def _texts(goal: StagedGoal) -> Iterator[tuple[str, str]]:
 
 
 def _about(scenario: Scenario, family: Family) -> Iterator[tuple[str, str]]:
-    from fdbcore.suites.staged.scenarios import LEVELS
-
     for each in scenario.corrections:
         change = f": {each.before} → {each.after}" if each.before and each.after else ""
         what = "itself" if each.of == each.stage else f"goal {each.of}"
@@ -259,9 +191,6 @@ def _labelled(label: str, text: str, columns: int) -> str:
 
 def _wrapped(head: str, text: str, columns: int) -> str:
     """`text` after `head`, indented, in lines of `columns` cells. Japanese and Chinese have no spaces to break at."""
-    from fdbcore.report import filled
-    from fdbcore.suites.staged.reading import UNSPACED
-
     if not UNSPACED.search(text):
         return filled(f"{head}{text}", columns, " " * len(head))
     from rich.cells import chop_cells

@@ -3,7 +3,8 @@
 By time: the eight bins are those of Full-Duplex-Bench v2. An event with both marks counts in each bin by the seconds of
 it in that bin. The timing score is of moments, each in one bin. A bin is the mean over dialogues that have a score in
 it. The slope is that of the least-squares line through the bins of all dialogues. By goals, each scenario's mean is
-taken out and the mean of all put back, so that scenarios that end early do not bend the curve.
+taken out and the mean of all put back, so that scenarios that end early do not bend the curve; what then lies beyond
+the bounds of the score is put at the bound.
 
 Two causes of low scores are told apart. Scheduling: the slow examiner less the fast one, on the same scenarios. Memory:
 under the slow examiner entity tracking less the mean of the other families, each with the same weight; and the slope of
@@ -13,6 +14,7 @@ chance.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Final
 
@@ -25,7 +27,7 @@ from fdbcore.results import draws_of_ids, means_of_ids
 from fdbcore.stats import Estimate, Floats, bootstrap_columns, bootstrap_times, contrast_of_means, pairs_needed
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.replies import BINS, binned_means, marks_of_events, spans_of
-from fdbcore.suites.staged.rows import LABELS, Group, StagedPlace
+from fdbcore.suites.staged.rows import COMPARED, LABELS, Group, StagedPlace, paced
 from fdbcore.suites.staged.scenarios import MARKS, builtin_families
 from fdbcore.suites.staged.users import BOTH
 from fdbcore.types import TICKS_PER_S
@@ -36,6 +38,7 @@ _MIDDLES_MIN: Final = np.array([(start_s + end_s) / 2 / 60 for start_s, end_s in
 """The middle of each bin, in minutes."""
 MEMORY: Final = "entity"
 """The family whose scenarios need memory most."""
+UNBOUNDED: Final = (-math.inf, math.inf)
 KEYLESS: Final = ("timing", "goals_met")
 """The measures that findings are of without a judge; with one, those are MARKS. The last one is compared between
 families."""
@@ -74,7 +77,7 @@ def curves_of(group: Group) -> Iterator[StagedCurve]:
             slope.value,
             slope.interval,
             _points(timed, [start_s for start_s, _ in BINS]),
-            _points(without_scenarios(by_goal[..., column]), range(1, by_goal.shape[2] + 1)),
+            _points(without_scenarios(by_goal[..., column]), range(1, by_goal.shape[2] + 1), COMPARED[measure]),
         )
 
 
@@ -148,11 +151,23 @@ def _means(values: Floats) -> Floats:
     return means
 
 
-def _points(cells: Floats, places: Iterable[float]) -> list[CurvePoint]:
-    """The mean at each place of (scenarios, trials, places), its interval over scenarios, and n of dialogues."""
+def _points(cells: Floats, places: Iterable[float], bounds: tuple[float, float] = UNBOUNDED) -> list[CurvePoint]:
+    """The mean at each place of (scenarios, trials, places), its interval over scenarios, and n of dialogues.
+
+    bounds: of the score. Without the effects of scenarios a mean may lie beyond them: no dialogue can be as good.
+    """
     counts = (~np.isnan(cells)).sum(axis=(0, 1)).tolist()
+
+    def within(value: float) -> float:
+        return min(max(value, bounds[0]), bounds[1])
+
     return [
-        CurvePoint(at, n, estimate.value, estimate.interval)
+        CurvePoint(
+            at,
+            n,
+            None if estimate.value is None else within(estimate.value),
+            None if estimate.interval is None else (within(estimate.interval[0]), within(estimate.interval[1])),
+        )
         for at, n, estimate in zip(places, counts, bootstrap_columns(cells), strict=True)
     ]
 
@@ -186,7 +201,7 @@ def findings_of(groups: Sequence[Group], compared: Sequence[Difference]) -> Iter
             continue
         measures = MARKS if any(MARKS[1] in case.values for case in group.cases) else KEYLESS
         fast = fast_ones[group.pacing]
-        names = (group.condition, f"{group.system}, {group.pacing}", f"{group.system}, {fast}")
+        names = (group.condition, paced(group.system, group.pacing), paced(group.system, fast))
         own = {one.measure: one for one in compared if (one.condition, one.a, one.b) == names}
         # Goals that are decided after the call: the examiner went on without them, and the fast one sooner.
         is_heard_later = any(goal.words is not None for case in group.cases for goal in case.goals)

@@ -240,6 +240,7 @@ def document(
     judging: StagedJudging | None = None,
     with_published: bool = False,
     warnings: Sequence[str] = (),
+    notes: Sequence[str] = (),
     runs: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """Everything that can be computed from these dialogues, a `StagedDocument` as JSON values.
@@ -275,6 +276,7 @@ def document(
             *warnings,
             *(f"left out of {run}: {id_}: {reason}" for run in runs for id_, reason in left_out_of(run).items()),
         ],
+        notes=list(notes),
         problems=problem_entries(problems),
     )
     found: dict[str, Any] = to_builtins(made)

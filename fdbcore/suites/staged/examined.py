@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Annotated, Final, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from fdbcore.analysis import LostCall
 from fdbcore.endpoints import SCRIPTED
 from fdbcore.measures import BY, Examined
-from fdbcore.report import NONE, ColumnGroup, fitted, render, table, width_columns, wrapped
+from fdbcore.report import NONE, Cell, ColumnGroup, fitted, render, table, width_columns, wrapped
 from fdbcore.stats import REPEATED, REST, Floats, quantile, variance_shares
 from fdbcore.suites.staged.cases import PROVEN, StagedCase, place_of
 from fdbcore.suites.staged.rows import COMPARED, LABELS, ORDER
@@ -216,19 +216,31 @@ def lines(shown: ShownTable, width: int) -> list[str]:
 def section(tables: Iterable[ShownTable]) -> str:
     """Tables as HTML; it begins with an h2. Empty without any."""
     found = [
-        {
-            "title": shown.title,
-            "name": shown.title or TITLE,
-            "columns": [
-                "measure" if shown.title else "examiner",
-                *(head for _, own in shown.rows[0][1] for head in own),
-            ],
-            "rows": [(name, [cell for _, own in parts for cell in own.values()]) for name, parts in shown.rows],
-            "note": shown.note,
-        }
+        {"title": shown.title, "name": shown.title or TITLE, "note": shown.note}
+        | (_in_rows(shown) if shown.title else _in_columns(shown))
         for shown in tables
     ]
     return render("examined.html", __package__, title=TITLE, tables=found) if found else ""
+
+
+def _in_rows(shown: ShownTable) -> dict[str, Any]:
+    return {
+        "columns": ["measure", *(head for _, own in shown.rows[0][1] for head in own)],
+        "rows": [(name, [cell for _, own in parts for cell in own.values()]) for name, parts in shown.rows],
+    }
+
+
+def _in_columns(shown: ShownTable) -> dict[str, Any]:
+    """A column for each examiner: there are few, and much to be said of each."""
+    names, parts = zip(*shown.rows, strict=True)
+    return {
+        "columns": ["examiner", *names],
+        "rows": [
+            (Cell(head, title), [each[place][1][head] for each in parts])
+            for place, (title, own) in enumerate(parts[0])
+            for head in own
+        ],
+    }
 
 
 def _of_examiner(row: StagedExaminer) -> Parts:

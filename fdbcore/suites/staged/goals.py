@@ -46,7 +46,7 @@ class GoalResult(Struct, frozen=True):
     start_s: float | None = None
     end_s: float | None = None
     words: Annotated[
-        str | None, Meta(description="what a recogniser heard of B after the call, where nobody listened during it")
+        str | None, Meta(description="what a transcriber heard of B after the call, where nobody listened during it")
     ] = None
     probes: Annotated[int | None, Meta(description="of them, those that ask for what is missing; null: not known")] = (
         None

@@ -63,7 +63,7 @@ def sides_wanted(case: StagedCase, for_judge: bool) -> Sequence[Side]:
     return ("B",) if any(goal.verdict == NOT_HEARD for goal in case.goals) else ()
 
 
-def unheard_warnings(cases: Sequence[StagedCase], sources: Sequence[WordSource]) -> list[str]:
+def why_not_heard(cases: Sequence[StagedCase], sources: Sequence[WordSource]) -> list[str]:
     """That nobody heard whether goals were met, and what mends it. sources: asked ones; the first decides goals."""
     deaf = [case for case in cases if any(goal.verdict == NOT_HEARD for goal in case.goals)]
     if not deaf:
@@ -74,7 +74,7 @@ def unheard_warnings(cases: Sequence[StagedCase], sources: Sequence[WordSource])
         _mended_by(deaf, {source.name for source in sources}),
         "fdbcore run --examiner-transcriber whisper hears during the call",
     ]
-    return [f"examiner without ears: {what}{why}; {'; '.join(filter(None, mends))}"]
+    return [f"{what}{why}; {'; '.join(filter(None, mends))}"]
 
 
 def _mended_by(deaf: Sequence[StagedCase], asked: Collection[str]) -> str:

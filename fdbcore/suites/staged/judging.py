@@ -46,7 +46,6 @@ _QUOTED: Final = re.compile(
 """No mark of its own opens within a quotation: so a long reason is read in one go."""
 _WORD: Final = re.compile(r"\w+(?:['’]\w+)*")
 
-
 Aspect: TypeAlias = Literal["transcriber", "judge", "rubrics"]
 
 
@@ -221,7 +220,9 @@ def marks_of(
         _tell_missing(found, question, own)
         given = [each.marks for each in own]
         if "events" in question.evidence:
-            of_events = [None if marks is None else _by_number(marks) for marks in given]
+            of_events = [
+                None if marks is None else {each["event"]: each for each in marks["events"]} for marks in given
+            ]
             for mark in MARKS:
                 rows = [
                     [None if one is None else one[each["event"]].get(mark) for one in of_events]
@@ -297,10 +298,6 @@ def _medians(scores: Floats) -> Floats:
 def _plain(mark: float) -> float | None:
     """A mark as a JSON value."""
     return None if np.isnan(mark) else int(mark) if float(mark).is_integer() else float(mark)
-
-
-def _by_number(marks: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
-    return {each["event"]: each for each in marks["events"]}
 
 
 def _check_events(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:

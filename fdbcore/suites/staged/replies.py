@@ -56,10 +56,8 @@ _BRACED: Final = re.compile(r"""\{\s*("?[\d.:+-]+"?)\s*,\s*("?[\d.:+-]+"?)\s*\}"
 _COLON: Final = ":"
 """Stands for a colon behind a list, by which the benchmark's parser finds the events of a reply that is no JSON."""
 
-
 BINS: Final = tuple((start_s, start_s + 15.0) for start_s in np.arange(0.0, 120.0, 15.0).tolist())
 """The bins of Full-Duplex-Bench v2, in seconds."""
-
 
 EARLY_BINS: Final = 5
 """Its published tables have the bins up to 75 s alone."""

@@ -33,32 +33,31 @@ from fdbcore.types.scorecard import DETECTABLE, Difference, Figure, Measure, Pas
 FAMILIES_MEAN: Final = "mean of families"
 EVENTS_MEAN: Final = "mean of events"
 TERMS: Final = {
-    "turn-taking": "A judge's mark of every event, 1 to 5: how smoothly the system took, kept and left the floor.",
-    "instruction following": "A judge's mark of every event, 1 to 5: how well it does what was asked so far.",
+    "turn-taking": "A judge's score of every event, 1 to 5: how smoothly the system took, kept and left the floor.",
+    "instruction following": "A judge's score of every event, 1 to 5: how well it does what was asked so far.",
     "task score": "A judge's score of the dialogue, 1 to 5, by the rubric of its family; daily dialogues have none.",
     "goals met": "Share of a scenario's goals after which the system had said what shows that the goal is met. Where a "
     "program decides this by words, goals that a reciter meets are left out; a scenario without others has no score.",
     "all goals met": "The same share of all goals.",
     **{floor: f"No system: what one would have that {does}." for floor, does in FLOORS.items()},
     "timing score": "0 to 1, over all opportunities of the system: an answer scores 1 from 0.5 to 2 s, 0 at -0.5 "
-    "and at 3.5 s; no answer scores 0; one that cuts off at most 0.5, from where "
+    "and at 3.5 s; no response scores 0; a premature one at most 0.5, from where "
     "the examiner would have ended; yielding scores 1 at once and 0 after 2 s "
     "(after EVA-Bench, arXiv 2605.13841).",
     "to 75 s": "The mean of a dialogue's first five bins of 15 s, as published tables have it; an event with both "
-    "marks counts in each bin by the seconds of it in that bin.",
-    "wordings a goal": "How often the examiner had to say it: 1 is the least.",
+    "scores counts in each bin by the seconds of it in that bin.",
+    "attempts a goal": "How often the examiner had to say it: 1 is the least.",
     "probes a goal": "How often the scripted examiner then had to ask for what was missing.",
     "time a goal": "From its first wording to the examiner's decision.",
-    "answer time": "Median from the end of the examiner's turn to the system's first sound.",
+    "response latency": "Median from the end of the examiner's turn to the system's first sound.",
     "talked over": "Share of what the examiner said for goals that it broke off, because the system began in it.",
     **{name: in_words(GLOSSARY[name], TurnSettings()) for name in ("A and B", "Opportunity")},
-    **{MEASURES[name].headline: in_words(MEASURES[name].meaning, TurnSettings()) for name in TIMING},
-    **{label: in_words(MEASURES[name].meaning, TurnSettings()) for name, label in PLANTED.items()},
+    **{MEASURES[name].label: in_words(MEASURES[name].meaning, TurnSettings()) for name in (*TIMING, *PLANTED)},
     **{
-        f"{label}, by chance": "What a system that hears nothing has there: so often its own pauses look like a stop."
-        for label in (MEASURES["b_stopped_within_2s_per_long_a_onset"].headline, *list(PLANTED.values())[:2])
+        f"{MEASURES[name].label}, by chance": "What a deaf system has there: so often its own pauses look like a stop."
+        for name in BY_CHANCE.values()
     },
-    "unscored at worst": "The mean with 1 in place of every mark that is missing.",
+    "unscored at worst": "The mean with 1 in place of every score that is missing.",
     EVENTS_MEAN: "The mean over all events of all dialogues; one with many events weighs more.",
     FAMILIES_MEAN: "The mean over families of their means: each family that has the score counts the same.",
     "95 % interval": "Bootstrap over scenarios, and over the trials of each. There is none of a single scenario, "
@@ -77,7 +76,7 @@ TERMS: Final = {
     "end early do not bend the curve.",
     "silent": "Dialogues in which the system said nothing. They count.",
     "only echo of the examiner": "Dialogues in which all that was heard of the system is echo. They count.",
-    "scored in part": "Dialogues that are scored, but for what needs words or marks that are missing.",
+    "scored in part": "Dialogues that are scored, but for what needs words or scores that are missing.",
 }
 ORDER: Final = (*PACINGS, UNKNOWN)
 RULE: Final = "goals_met=1,task_score=4"
@@ -86,13 +85,13 @@ goals, the task score is."""
 JUDGED: Final = ("task_score", *MARKS)
 
 
-def _catalogued(name: str, label: str = "", part: str = "") -> Measure:
-    """A measure that runs are compared by as a scale; one with a label is of what the examiner planted."""
+def _catalogued(name: str, part: str = "") -> Measure:
+    """A measure that runs are compared by as a scale; one with a part is of what the examiner planted."""
     of = MEASURES[name]
     unit, decimals = {"share": ("", 2), "ms": ("ms", 0)}.get(of.unit, (shown_unit(of.shown_in), 1))
     planted: Literal[-1, 1] = 1 if name in (stop_share("interruption"), "b_selectivity") else -1
-    direction = planted if label else of.direction
-    return Measure(name, label or of.headline, direction, unit, decimals, part=part or of.group.title)
+    direction = planted if part else of.direction
+    return Measure(name, of.label, direction, unit, decimals, part=part or of.group.title)
 
 
 def _with_chance(scales: Iterable[Measure]) -> Iterator[Measure]:
@@ -120,19 +119,18 @@ SCALES: Final = (
     _compared("goals_met", "goals met", 0, 1),
     _compared("timing", "timing score", 0, 1),
     Measure("all_goals_met", "all goals met", 1, decimals=2, part="goals"),
-    Measure("wordings", "wordings a goal", -1, decimals=2, part="goals"),
+    Measure("wordings", "attempts a goal", -1, decimals=2, part="goals"),
     Measure("probes", "probes a goal", -1, decimals=2, part="goals"),
     Measure("goal_s", "time a goal", -1, "s", 1, part="goals"),
-    Measure("answer_ms", "answer time", -1, "ms", 0, part=answers.GROUP.title),
+    Measure("answer_ms", "response latency", -1, "ms", 0, part=answers.GROUP.title),
     *(_catalogued(name) for name in TIMING if MEASURES[name].group is answers.GROUP),
     Measure("talked_over", "talked over", -1, decimals=2, part=overlaps.GROUP.title),
     *_with_chance(_catalogued(name) for name in TIMING if MEASURES[name].group is not answers.GROUP),
-    *_with_chance(_catalogued(name, label, "What the examiner planted") for name, label in PLANTED.items()),
+    *_with_chance(_catalogued(name, "What the examiner planted") for name in PLANTED),
 )
 COMPARED: Final = {scale.id: scale.bounds or (0.0, 1.0) for scale in SCALES if scale.compared}
 """The measures by which systems and pacings are compared, each with the least and the most that it can be."""
 LABELS: Final = {scale.id: scale.label for scale in SCALES if not scale.id.endswith(("_worst", "_75_s"))}
-
 
 ALLOWED: Final = {
     name: COMPARED["goals_met" if name == "all_goals_met" else name]
@@ -342,9 +340,14 @@ def differences_of(groups: Sequence[Group]) -> list[Difference]:
             pairs.append(Pair(a.condition, a.system, b.system, a.items, b.items))
         elif a.system == b.system and {a.pacing, b.pacing} in map(set, BOTH.values()):
             slow, fast = (a, b) if "slow" in a.pacing else (b, a)
-            one, other = (f"{each.system}, {each.pacing}" for each in (slow, fast))
+            one, other = (paced(each.system, each.pacing) for each in (slow, fast))
             pairs.append(Pair(slow.condition, one, other, slow.items, fast.items))
     return differences(pairs, SCALES)
+
+
+def paced(system: str, pacing: str) -> str:
+    """A system under one pacing of the examiner, beside itself under another: "slow [fast examiner]"."""
+    return f"{system} [{pacing} examiner]"
 
 
 def rule_of(text: str) -> dict[str, float]:

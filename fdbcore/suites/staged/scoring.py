@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 from zlib import crc32
 
 from fdbcore.errors import InputError, SettingsError
+from fdbcore.protocols import UsesServers
 from fdbcore.runs import JudgeOptions, expected_words
 from fdbcore.runtime import redacted
 from fdbcore.sources import WordSource, word_sources_of
@@ -26,7 +27,7 @@ from fdbcore.suites.staged.hearing import (
     calls_to_hear,
     goals_heard,
     hear,
-    unheard_warnings,
+    why_not_heard,
 )
 from fdbcore.suites.staged.judging import DialogueMarks, OtherSetup, Setup, mark_all, requests_of, setups_of
 from fdbcore.suites.staged.replies import JUDGE, is_of_replies, replied
@@ -40,7 +41,9 @@ TOKENS_OF_A_MARK: Final = 60
 """What a judge writes for a mark with its reason: about forty words."""
 
 
-def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, show: Callable[[str], None]) -> Scored:
+def score(
+    runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Callable[[str], None]
+) -> Scored:
     """The document of all dialogues of some runs, or of folders of replies; see `Suite.score`."""
     if not runs:
         raise InputError("expected one RUN or more, got none: fdbcore run --suite staged --system ADDRESS makes one")
@@ -62,9 +65,9 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
     hears = next(iter(options["transcriber"]), None)
     marks = next((each.name for each in scoring.judging.judges), JUDGE if replies else None)
     warnings = [*unheard, *(line for each in replies for line in each.warnings)]
-    found = document(
-        cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"], warnings, runs
-    )
+    notes = [] if scoring.sources else why_not_heard(cases, [])
+    said = warnings, notes, runs
+    found = document(cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"], *said)
     files = replies[0].files if len(replies) == 1 else {}  # of several folders, which one would it be?
     return Scored(found, files, told)
 
@@ -120,7 +123,8 @@ class Scoring:
             if (goals := by_words.get(main.transcriber, {}).get(case.path)) is not None:
                 case.goals = goals
                 case.values.update(goal_values(goals))
-        unheard[:0] = unheard_warnings(cases, list(self.sources.values()))
+        if self.sources:
+            unheard[:0] = why_not_heard(cases, list(self.sources.values()))
         marked, judging, told = self._judged(cases, heard, setups, problems, jobs, show)
         variants = []
         for setup in others:
@@ -180,7 +184,15 @@ def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
     return dict(zip(names, word_sources_of(addresses), strict=True))
 
 
-def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[str], None]) -> Iterator[ExpectedUse]:
+def asked(options: Mapping[str, Any], runs: Sequence[Path] = ()) -> list[UsesServers]:
+    """The recognisers and the judges; see `Suite.asked`."""
+    scoring = Scoring.of(options)
+    return [*scoring.sources.values(), *scoring.judging.judges]
+
+
+def expected(
+    runs: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
+) -> Iterator[ExpectedUse]:
     """What `score` would ask with these arguments; recognisers first. Errors as of `score`."""
     scoring = Scoring.of(options)
     judges = scoring.judging.judges

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from fdbcore.protocols import UsesServers
-from fdbcore.protocols.suite import Labels, Show, Suite, SuiteOptions
+from fdbcore.doors import Later
+from fdbcore.protocols.suite import Command, Labels, Suite, SuiteOptions
 from fdbcore.runs import JUDGE, MAX_COST, PUBLISHED, REPEATS, RUBRICS, TRANSCRIBER
-from fdbcore.suites.staged.commands import COMMANDS
 from fdbcore.suites.staged.users import NAME, OPTIONS
-from fdbcore.types import Option, SideA
-from fdbcore.types.scorecard import Scorecard, Scored
-from fdbcore.types.usage import ExpectedUse
+from fdbcore.types import Option
 
 SCORE_OPTIONS: Final = (
     TRANSCRIBER,
@@ -23,8 +18,7 @@ SCORE_OPTIONS: Final = (
     MAX_COST,
     Option(
         "--passes",
-        "What a dialogue needs to pass, at least; given again, that too. Default: goals_met=1,task_score=4, where "
-        "there is such a score.",
+        "Pass criterion [default: goals_met=1,task_score=4, where there is such a score]; repeat it to add one.",
         metavar="MEASURE=LEAST,...",
         several=True,
     ),
@@ -38,31 +32,70 @@ AGREE_OPTIONS: Final = (
     Option("--published", "Ratings: show what Full-Duplex-Bench v2 published, too.", kind="flag"),
 )
 
+HERE: Final = "fdbcore.suites.staged"
 
-def _holds_labels(path: Path) -> bool:
-    """Tables of ratings, by their header, and scores."""
-    from fdbcore.suites.staged.rating.ratings import is_ratings, scores_in
+SCENARIOS: Final = Option(
+    "--scenarios",
+    "builtin (English), builtin-ja, a file, or a folder of files. Default: builtin; with --language, all that come "
+    "with fdbcore.",
+    several=True,
+    metavar="SET",
+)
+LANGUAGE: Final = Option("--language", "Those in this language alone: en, ja, ...", metavar="CODE")
+AS_JSON: Final = Option("--json", "Print JSON of the form of the files.", kind="flag")
 
-    return is_ratings(path) or scores_in(path) is not None
+COMMANDS: Final = (
+    Command(
+        "list",
+        """List scenarios by family and class, with their ids and titles.
 
+        Example: fdbcore scenarios list --family correction
+        """,
+        (SCENARIOS, Option("--family", "Those of this family alone.", metavar="ID"), LANGUAGE, AS_JSON),
+        Later(f"{HERE}.commands:list_scenarios"),
+        group="scenarios",
+    ),
+    Command(
+        "show",
+        """Show a scenario: who side A is, what it wants, what it says, and how one tells that it got it.
 
-def _agree(paths: Sequence[Path], options: Mapping[str, Any], width: int, show: Show) -> tuple[Mapping[str, Any], str]:
-    """Compares people and judges, or draws what people rate."""
-    from fdbcore.suites.staged.rating.agreement import agree
+        Example: fdbcore scenarios show correction.next-turn.01
+        """,
+        (Option("ID", required=True), SCENARIOS, LANGUAGE, AS_JSON),
+        Later(f"{HERE}.commands:show_scenario"),
+        group="scenarios",
+    ),
+    Command(
+        "validate",
+        """Check files of scenarios: a line for each fault, and exit code 1 if there is one.
 
-    return agree(paths, options, width, show)
+        FILE is a file, a folder of files, builtin or builtin-ja. Warnings name scenarios that are much alike, and what
+        scenarios lack that not everybody needs.
 
+        Example: fdbcore scenarios validate builtin
+        """,
+        (Option("FILE", several=True, required=True),),
+        Later(f"{HERE}.commands:validate"),
+        group="scenarios",
+        reads=Later(f"{HERE}.reading:holds_scenarios"),
+    ),
+    Command(
+        "import",
+        """Import the released scenarios of Full-Duplex-Bench v2, prompts_staged_200.json.
 
-def _rate(sample: Path, out: Path, show: Show) -> str:
-    """The page of a sample, for raters who do not know who is heard."""
-    from fdbcore.suites.staged.rating.page import write_page
+        They have goals, and no words: an examiner with a language model can play them, a keyless one cannot.
 
-    size = write_page(sample, out, show)
-    return (
-        f"{out} ({size / 1e6:.0f} MB)\n"
-        f"Give raters this file alone: {sample} holds the key. They send back what the page lets them download:\n"
-        f"fdbcore agree RATINGS.csv RATINGS.csv"
-    )
+        Example (needs the released file): fdbcore scenarios import prompts_staged_200.json --out fdb2.toml
+        """,
+        (
+            Option("PATH", kind="path", required=True),
+            Option("--out", "The file to write.", kind="path", metavar="FILE", required=True),
+        ),
+        Later(f"{HERE}.commands:import_file"),
+        group="scenarios",
+        reads=Later(f"{HERE}.reading:holds_scenarios"),
+    ),
+)
 
 
 class StagedDialogues(Suite):
@@ -73,49 +106,17 @@ class StagedDialogues(Suite):
     commands = COMMANDS
     options = SuiteOptions(run=OPTIONS, score=SCORE_OPTIONS, agree=AGREE_OPTIONS)
     labels = Labels(
-        "tables of ratings (CSV with a column dialogue), and scores of staged dialogues", _holds_labels, _agree, _rate
+        "tables of ratings (CSV with a column dialogue), and scores of staged dialogues",
+        Later(f"{HERE}.rating.agreement:holds_labels"),
+        Later(f"{HERE}.rating.agreement:agree"),
+        Later(f"{HERE}.rating.page:rate"),
     )
-
-    def ship(self, folder: Path, options: Mapping[str, Any], show: Show) -> None:
-        """The briefs of the scenarios that the options ask for."""
-        from fdbcore.suites.staged.users import ship
-
-        ship(folder, options, show)
-
-    def side_a(self, data: str) -> SideA:
-        """The examiners in a folder beside a run."""
-        from fdbcore.suites.staged.users import side_a
-
-        return side_a(data)
-
-    def score(
-        self, paths: Sequence[Path], options: Mapping[str, Any], jobs: int | None, out: Path, show: Show
-    ) -> Scored:
-        """Scores the dialogues of runs."""
-        from fdbcore.suites.staged.scoring import score
-
-        return score(paths, options, jobs, show)
-
-    def expected(
-        self, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Show
-    ) -> Sequence[ExpectedUse]:
-        """Of transcribers, then of judges."""
-        from fdbcore.suites.staged.scoring import expected
-
-        return list(expected(paths, options, show))
-
-    def asked(self, options: Mapping[str, Any], paths: Sequence[Path] = ()) -> Sequence[UsesServers]:
-        """The transcribers and the judges."""
-        from fdbcore.suites.staged.scoring import Scoring
-
-        scoring = Scoring.of(options)
-        return [*scoring.sources.values(), *scoring.judging.judges]
-
-    def card(self, document: Mapping[str, Any]) -> Scorecard:
-        """The scorecard; a condition is a pacing of the examiner."""
-        from fdbcore.suites.staged.card import card
-
-        return card(document)
+    ship = Later(f"{HERE}.users:ship")
+    side_a = Later(f"{HERE}.users:side_a")
+    score = Later(f"{HERE}.scoring:score")
+    asked = Later(f"{HERE}.scoring:asked")
+    expected = Later(f"{HERE}.scoring:expected")
+    card = Later(f"{HERE}.card:card")
 
 
 SUITE: Final = StagedDialogues()

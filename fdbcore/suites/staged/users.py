@@ -44,7 +44,7 @@ OPTIONS: Final = (
         "--examiner", "Who plays the examiner: scripted, llm:CHAT, a live party.", default=SCRIPTED, metavar="ACTOR"
     ),
     Option("--examiner-transcriber", "Who hears the system for it: whisper, ...", metavar="ADDRESS", was="--ears"),
-    Option("--wordings", "Put a goal so often, then leave it as unmet.", kind="count", metavar="N"),
+    Option("--attempts", "Try a goal N times, then leave it as unmet.", "count", metavar="N", was="--wordings"),
     Option("--examiner-seed", "Of the examiner's noise and pacing.", kind="integer", default=0, metavar="N"),
     Option("--examiner-seeds", "So many seeds, one after the other.", kind="count", default=1, metavar="K"),
     Option("--examiner-rule", "Faults of the examiner make calls invalid.", default="on", choices=("on", "off")),
@@ -206,7 +206,7 @@ def _user(scenario: Scenario, pacing: str, number: int, options: Mapping[str, An
         "seed": seed,
         "transcriber": options["examiner_transcriber"],
         "actor": actor,
-        "wordings": options["wordings"],
+        "wordings": options["attempts"],
     }
     if options["examiner_rule"] == "off":
         settings["rule"] = "off"

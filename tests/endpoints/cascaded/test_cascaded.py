@@ -1,7 +1,5 @@
 """A cascaded system over real sockets: each of its parts is a server of ours that speaks OpenAI's interface."""
 
-from __future__ import annotations
-
 import io
 import re
 import threading

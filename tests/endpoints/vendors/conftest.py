@@ -1,7 +1,5 @@
 """What the tests of vendors' systems share."""
 
-from __future__ import annotations
-
 import pytest
 from fakes.far_end import FarEnd
 from fakes.realtime.dialects import DIALECTS

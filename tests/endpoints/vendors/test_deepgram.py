@@ -1,23 +1,20 @@
 """Deepgram's Voice Agent by its table, over real sockets, against a server of ours that its own client can call."""
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from fakes.deepgram_server import DeepgramServer
 from fakes.far_end import Reply, Use
 from fakes.planted_speech import find
 from fakes.voice_agent import Quirks
 from fakes.worlds import Shop
-from helpers.live_calls import DONE, assert_opening_fails, held, of_kind, probed, said, speaks
+from helpers.commands import command
+from helpers.live_calls import DONE, assert_opening_fails, called, held, of_kind, probed, said, speaks
 from helpers.vendor_conformance import KEYED, VARIABLE, KeyedConformance
 
-from fdbcore.cli.main import main
 from fdbcore.endpoints.vendors import json_ws as module
 from fdbcore.endpoints.vendors.json_ws import JsonWs, json_ws
 from fdbcore.measures.reading import Reading
@@ -79,9 +76,7 @@ def test_what_the_caller_interrupts_is_dropped_and_so_is_what_still_comes_of_it(
         late_chunks=2,
         faster=2.0,
     )
-    with DeepgramServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((20, 40), ticks=300), at(server))
-        (agent,) = server.parties
+    recording, agent = called(tmp_path, DeepgramServer(quirks), at, (20, 40), ticks=300)
     assert recording.outcome == DONE
     begin, heard = find(said(recording), agent.said[0], RATE_HZ)
     assert begin / 48 == pytest.approx(500, abs=25)
@@ -101,17 +96,14 @@ def test_what_the_caller_interrupts_is_dropped_and_so_is_what_still_comes_of_it(
 def test_audio_that_comes_long_after_a_cut_is_of_another_turn(tmp_path: Path) -> None:
     quirks = Quirks([Reply(3.0)], cues={200: "answer", 600: "break_in", 1500: "send_late"}, deaf=True, faster=2.0)
     quirks = Quirks(**{**vars(quirks), "late_chunks": 1})
-    with DeepgramServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((20, 40), ticks=200), at(server))
+    recording, _ = called(tmp_path, DeepgramServer(quirks), at, (20, 40), ticks=200)
     assert said(recording)[48 * 1490 :].any(), "that of the cue is heard"
     assert recording.measured("B")["late_samples"] == 4800  # type: ignore[typeddict-item]
 
 
 def test_words_and_turns_of_both_sides_are_told(tmp_path: Path) -> None:
     quirks = Quirks([Reply(0.5, "it is noon")], greeting=Reply(0.4, "hello there"))
-    with DeepgramServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((80, 110), ticks=280), at(server, "&greeting=hello"))
-        (agent,) = server.parties
+    recording, agent = called(tmp_path, DeepgramServer(quirks), at, (80, 110), ticks=280, settings="&greeting=hello")
     lines = [(line["side"], line["text"]) for line in transcript(Reading(recording.path))]
     assert lines == [("B", "hello there"), ("A", "what is the time"), ("B", "it is noon")]
     assert [event["item"] for event in of_kind(recording, "item")] == ["turn_1", "turn_2"]
@@ -141,9 +133,7 @@ def test_a_call_that_is_taken_back_gets_no_result(tmp_path: Path) -> None:
     quirks = Quirks(
         [Reply(0.5, uses=[Use("add", {"item": "tea"})])], cues={200: "answer", 400: "take_back_a_call"}, deaf=True
     )
-    with DeepgramServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((20, 40), ticks=150), at(server), Shop([80]))
-        (agent,) = server.parties
+    recording, agent = called(tmp_path, DeepgramServer(quirks), at, (20, 40), ticks=150, world=Shop([80]))
     assert [call["stage"] for call in of_kind(recording, "tool_call")] == ["begun", "complete", "cancelled"]
     assert agent.results == []
 
@@ -206,10 +196,8 @@ def test_a_server_is_told_that_we_are_there_until_the_call_begins(monkeypatch: p
 
 def test_doctor_waits_until_the_settings_are_applied() -> None:
     with DeepgramServer() as server:
-        told = CliRunner().invoke(main, ["doctor", address(server)])
+        told = command("doctor", address(server))
     assert re.search(r"deepgram:gpt-4o-mini.*: ready in", told.output)
     assert "untried: Deepgram's own server" in told.output
     with DeepgramServer() as server:
-        told = CliRunner().invoke(main, ["doctor", address(server, model="gpt-1")])
-    assert told.exit_code == 1
-    assert "ready in" not in told.output
+        assert "ready in" not in command("doctor", address(server, model="gpt-1"), code=1).output

@@ -1,22 +1,19 @@
 """ElevenLabs Agents by its table, over real sockets, against a server of ours that its own client can call."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from fakes.elevenlabs_server import ElevenLabsServer
 from fakes.far_end import Reply, Use
 from fakes.planted_speech import find
 from fakes.voice_agent import Quirks
 from fakes.worlds import Shop
-from helpers.live_calls import DONE, assert_opening_fails, held, of_kind, probed, said, speaks
+from helpers.commands import command
+from helpers.live_calls import DONE, assert_opening_fails, called, held, of_kind, probed, said, speaks
 from helpers.vendor_conformance import KEYED, VARIABLE, TurnsConformance
 
-from fdbcore.cli.main import main
 from fdbcore.endpoints.vendors.json_ws import JsonWs, _is_websocket_of, json_ws
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.transcript import transcript
@@ -95,9 +92,7 @@ def test_audio_is_in_the_form_that_the_server_confirms(form: str, rate_hz: int, 
 
 
 def test_a_greeting_before_tick_0_is_heard_and_pings_are_answered(tmp_path: Path) -> None:
-    with ElevenLabsServer(Quirks(greeting=Reply(1.0, "hello there"))) as server:
-        recording = held(tmp_path / "call", speaks(ticks=150), at(server))
-        (agent,) = server.parties
+    recording, agent = called(tmp_path, ElevenLabsServer(Quirks(greeting=Reply(1.0, "hello there"))), at, ticks=150)
     begin, heard = find(said(recording), agent.said[0], 16_000)
     assert begin <= 20 * 480
     assert heard == pytest.approx(48_000, abs=100)
@@ -106,8 +101,7 @@ def test_a_greeting_before_tick_0_is_heard_and_pings_are_answered(tmp_path: Path
 
 
 def test_words_of_both_sides_are_told(tmp_path: Path) -> None:
-    with ElevenLabsServer(Quirks([Reply(0.5, "it is noon")])) as server:
-        recording = held(tmp_path / "call", speaks((30, 60), ticks=230), at(server))
+    recording, _ = called(tmp_path, ElevenLabsServer(Quirks([Reply(0.5, "it is noon")])), at, (30, 60), ticks=230)
     lines = [(line["side"], line["text"]) for line in transcript(Reading(recording.path))]
     assert lines == [("A", "what is the time"), ("B", "it is noon")]
 
@@ -178,20 +172,18 @@ def test_a_key_that_the_server_echoes_is_written_nowhere(tmp_path: Path) -> None
 
 def test_doctor_waits_for_the_confirmed_form_and_says_what_is_untried() -> None:
     with ElevenLabsServer() as server:
-        told = CliRunner().invoke(main, ["doctor", address(server)])
+        told = command("doctor", address(server))
     assert re.search(r"elevenlabs:agent_1.*: ready in", told.output)
     assert "untried: ElevenLabs' own server" in told.output
     with ElevenLabsServer(Quirks(forms={"out": "mp3_44100"})) as server:
-        told = CliRunner().invoke(main, ["doctor", address(server)])
-    assert told.exit_code == 1
+        told = command("doctor", address(server), code=1)
     assert "got 'mp3_44100'" in told.output
     assert "ready in" not in told.output
 
 
 def test_an_interruption_without_a_number_cuts_what_is_queued(tmp_path: Path) -> None:
     quirks = Quirks([Reply(2.0)], cues={200: "answer", 900: "interrupt_by_reason"}, think_s=0, deaf=True)
-    with ElevenLabsServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=150), at(server))
+    recording, _ = called(tmp_path, ElevenLabsServer(quirks), at, (10, 30), ticks=150)
     (cut,) = of_kind(recording, "interrupted")
     assert cut["heard_ms"] == pytest.approx(700, abs=40)
     assert not said(recording)[48_000:].any()

@@ -1,7 +1,5 @@
 """Freeze-Omni, over real sockets, against a server of ours that is held to the library behind its own."""
 
-from __future__ import annotations
-
 import json
 import ssl
 from collections.abc import Mapping
@@ -23,6 +21,7 @@ from helpers.live_calls import (
     DONE,
     assert_opening_fails,
     assert_replays,
+    called,
     held,
     of_kind,
     opened,
@@ -101,9 +100,7 @@ def pieces(leg: Line) -> list[Noted]:
 
 def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path) -> None:
     quirks = Quirks(Habits((8.0, 0.5), think_s=0.1))
-    with FreezeOmniServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((20, 60), (250, 280), ticks=480), at(server))
-        (leg,) = server.parties
+    recording, leg = called(tmp_path, FreezeOmniServer(quirks), at, (20, 60), (250, 280), ticks=480)
     assert recording.outcome == DONE
     audio, sent, (_, stop) = said(recording), pieces(leg), stops(leg)
     begin, heard = find(audio, leg.said[0], RATE_HZ)
@@ -129,9 +126,7 @@ def test_a_call_with_an_interruption_lies_where_the_server_put_it(tmp_path: Path
 def test_an_answer_whose_pieces_come_slowly_is_one_utterance(tmp_path: Path) -> None:
     """Pieces of 0.8 s come every 0.4 s: nothing comes for longer than a pause, but none is heard."""
     habits = Habits((3.2,), chunk_ms=800, think_s=0, faster=2, deaf=True)
-    with FreezeOmniServer(Quirks(habits, cues={200: "answer"})) as server:
-        recording = held(tmp_path / "call", speaks((10, 20), ticks=400), at(server))
-        (leg,) = server.parties
+    recording, leg = called(tmp_path, FreezeOmniServer(Quirks(habits, cues={200: "answer"})), at, (10, 20), ticks=400)
     (item,) = of_kind(recording, "item")
     assert item["said_samples"] / 48 == pytest.approx(3200, abs=2)
     assert find(said(recording), leg.said[0], RATE_HZ)[1] >= 319 * 480

@@ -1,7 +1,5 @@
 """The Gemini Live API, over real sockets, against a server of ours that the vendor's own client checks too."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import MappingProxyType
 
@@ -19,6 +17,7 @@ from helpers.live_calls import (
     assert_failed,
     assert_opening_fails,
     assert_system_turns,
+    called,
     held,
     of_kind,
     open_and_close,
@@ -78,8 +77,7 @@ class TestGeminiLive(TurnsConformance):
 
 def test_that_it_will_go_away_is_told_and_is_the_reason_once_it_has(tmp_path: Path) -> None:
     quirks = Quirks([Reply(0.4)], cues={200: "answer", 400: "go_away", 700: "abort"}, think_s=0, deaf=True)
-    with GeminiLiveServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=200), at(server))
+    recording, _ = called(tmp_path, GeminiLiveServer(quirks), at, (10, 30), ticks=200)
     assert_failed(recording, "session limit: ", GeminiLiveServer.KEY)
     assert [event["time_left_s"] for event in of_kind(recording, "going_away")] == [50]
 
@@ -129,9 +127,7 @@ def test_an_interruption_after_the_turn_is_complete_takes_back_what_still_waits(
         deaf=True,
         assumes_playback=False,
     )
-    with GeminiLiveServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((20, 40), ticks=220), at(server))
-        (leg,) = server.parties
+    recording, leg = called(tmp_path, GeminiLiveServer(quirks), at, (20, 40), ticks=220)
     (cut,) = of_kind(recording, "interrupted")
     assert (cut["item"], cut["said_ms"]) == ("turn_1", 3000)
     assert cut["heard_ms"] == pytest.approx(find(said(recording), leg.said[0], 24_000)[1] / 48, abs=10)
@@ -203,8 +199,7 @@ def test_what_it_counts_is_told(tmp_path: Path) -> None:
 
 def test_a_turn_that_is_declined_says_so(tmp_path: Path) -> None:
     quirks = Quirks([Reply(0.2)], cues={300: "answer"}, think_s=0, deaf=True, ends="PROHIBITED_INPUT_CONTENT")
-    with GeminiLiveServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((10, 30), ticks=100), at(server))
+    recording, _ = called(tmp_path, GeminiLiveServer(quirks), at, (10, 30), ticks=100)
     (refusal,) = of_kind(recording, "refusal")
     assert "moderation: the vendor declined" in refusal["reason"]
     assert recording.outcome == DONE

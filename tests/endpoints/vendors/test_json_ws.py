@@ -1,23 +1,20 @@
 """Tables of a user's own: what they declare holds calls over real sockets, and what is wrong with one is one line."""
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from fakes.declared_servers import AssemblyAgent, DeclaredServer, LineAgent
 from fakes.far_end import Reply
 from fakes.planted_speech import find
 from fakes.voice_agent import Quirks
 from fakes.worlds import Shop
+from helpers.commands import command
 from helpers.live_calls import DONE, held, of_kind, said, speaks
 from helpers.settings_table import listed
 from helpers.vendor_conformance import KEYED
 
-from fdbcore.cli.main import main
 from fdbcore.endpoints.vendors.json_keys import AUDIO, OPTION, RULES, TICKET, TOP
 from fdbcore.endpoints.vendors.json_table import read_table
 from fdbcore.endpoints.vendors.json_template import JsonTemplate
@@ -152,12 +149,10 @@ def test_a_form_that_cannot_be_had_is_no_session(forms: dict[str, object], line:
 def test_doctor_holds_the_first_exchange(assembly: Path) -> None:
     with DeclaredServer(AssemblyAgent) as server:
         address = f"json-ws:{assembly}?base_url={server.url('http')}&{KEYED}"
-        told = CliRunner().invoke(main, ["doctor", address])
+        told = command("doctor", address)
         assert "ready in" in told.output
         assert "untried" not in told.output
-        wrong = CliRunner().invoke(main, ["doctor", address.replace(KEYED, "")])
-    assert wrong.exit_code == 1
-    assert "key: a request without a key" in wrong.output
+        assert "key: a request without a key" in command("doctor", address.replace(KEYED, ""), code=1).output
 
 
 def test_a_party_without_a_rule_for_tools_takes_none(assembly: Path) -> None:

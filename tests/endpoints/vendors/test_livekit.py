@@ -1,7 +1,5 @@
 """An agent in a LiveKit room: LiveKit's own SDK against a server of ours."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Addresses of rooms at LiveKit, and what is refused before LiveKit's SDK is needed."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """GPT-Live, over real sockets, against a server of ours that the vendor's own types check too."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator
@@ -16,17 +14,9 @@ from aiohttp import web
 from fakes.live.plan import Reason
 from fakes.live_server import Call, Faults, LivePlan, LiveServer, Reply, place_of, tones
 from fakes.worlds import Shop
-from helpers.conformance import PROMPT_S, Behaviour
-from helpers.live_calls import (
-    DONE,
-    assert_replays,
-    assert_shopped,
-    held,
-    of_kind,
-    open_and_close,
-    said,
-    speaks,
-)
+from helpers.conformance import Behaviour
+from helpers.live_calls import DONE, assert_replays, assert_shopped, called, held, of_kind, open_and_close, said, speaks
+from helpers.patience import wait_until
 from helpers.realtime_behaviours import FAULTS, FaultsConformance
 
 from fdbcore.endpoints.vendors.live_session import Delegated
@@ -101,9 +91,7 @@ def test_a_call_of_20_s_with_an_interruption(tmp_path: Path) -> None:
     ]
     plan = LivePlan(replies, heard=["Tell me.", "Go on.", "Stop."], usage_s=5, yield_ms=200)
     spans = (100, 150), (600, 650), (1000, 1050)
-    with LiveServer(plan) as server:
-        recording = held(tmp_path / "call", speaks(*spans, ticks=2000), at(server))
-        session = server.sessions[0]
+    recording, session = called(tmp_path, LiveServer(plan), at, *spans, ticks=2000)
     assert recording.outcome == DONE
     assert_replays(recording, tmp_path / "again")
     places = [place_ms(speech, recording) for speech in (first, second[: 2 * 24_000], third)]
@@ -137,8 +125,7 @@ def test_a_call_of_20_s_with_an_interruption(tmp_path: Path) -> None:
 
 def test_frames_that_the_server_loses_are_told(tmp_path: Path) -> None:
     plan = LivePlan([Reply("one two")], dropped={12, 13})
-    with LiveServer(plan) as server:
-        recording = held(tmp_path / "call", speaks((20, 60), ticks=250), at(server))
+    recording, _ = called(tmp_path, LiveServer(plan), at, (20, 60), ticks=250)
     assert sum(event["lost_ms"] for event in of_kind(recording, "provider_clock")) == 2 * FRAME_MS
 
 
@@ -147,8 +134,7 @@ def test_without_a_sideband_the_call_goes_on(tmp_path: Path, monkeypatch: pytest
         return web.Response(status=403)
 
     monkeypatch.setattr(LiveServer, "_attach", refuse)
-    with LiveServer(LivePlan([Reply("one two")])) as server:
-        recording = held(tmp_path / "call", speaks((20, 60), ticks=250), at(server))
+    recording, _ = called(tmp_path, LiveServer(LivePlan([Reply("one two")])), at, (20, 60), ticks=250)
     assert recording.outcome == DONE
     lacks = [event["data"] for event in of_kind(recording, "event") if event["name"] == "no sideband"]
     assert lacks == [{"why": "the sideband: refused with HTTP 403"}]
@@ -215,7 +201,7 @@ def test_the_session_is_what_was_asked_for(tmp_path: Path) -> None:
         party = at(server, f"voice=cedar&instructions=@{tmp_path}/prompt.txt&store=true&{BACKEND}")
         open_and_close(party)
         started = server.sessions[0].events("session.start")[0]["session"]
-        server.wait_for(lambda: server.sessions[0].ended, PROMPT_S)
+        wait_until(lambda: server.sessions[0].ended)
         assert server.sessions[0].ended == "close_requested"
     assert started == {
         "model": "gpt-live-1",

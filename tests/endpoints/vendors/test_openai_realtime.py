@@ -1,7 +1,5 @@
 """OpenAI's Realtime interface, over real sockets, against a server of ours that the vendor's own client checks too."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Pipecat bots: how we join them, and what becomes of what they tell in RTVI. (`test_pipecat_bot` calls real ones.)"""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
@@ -11,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from fakes.pipecat_server import ABOUT, PipecatServer, rtvi
+from helpers.live_calls import probed
+from helpers.patience import PATIENCE_S
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import wavfile
@@ -151,7 +151,7 @@ def with_server(server: PipecatServer, test: Callable[[PipecatServer], Any]) -> 
             return await asyncio.to_thread(test, server)
 
     running: Coroutine[Any, Any, Any] = run()
-    return await_result(running, 60)
+    return await_result(running, PATIENCE_S)
 
 
 @pytest.mark.live
@@ -185,16 +185,8 @@ def test_the_client_is_ready_at_tick_0_and_pings(tmp_path: Path) -> None:
 
 @pytest.mark.live
 def test_a_session_that_was_begun_first_takes_the_offer() -> None:
-    server = PipecatServer()
-
-    def probe(server: PipecatServer) -> None:
-        party = endpoint(f"pipecat://127.0.0.1:{server.port}/start?body=%7B%22request_data%22:%7B%22x%22:1%7D%7D")
-        try:
-            party.probe()
-        finally:
-            party.close()
-
-    with_server(server, probe)
+    server, body = PipecatServer(), "%7B%22request_data%22:%7B%22x%22:1%7D%7D"
+    with_server(server, lambda server: probed(endpoint(f"pipecat://127.0.0.1:{server.port}/start?body={body}")))
     assert server.starts == [{"transport": "webrtc", "body": {"x": 1}}]
     assert server.offers[0]["session"] == "s 1"
 
@@ -202,11 +194,7 @@ def test_a_session_that_was_begun_first_takes_the_offer() -> None:
 @pytest.mark.live
 def test_a_bot_whose_pipeline_does_not_run_is_not_ready() -> None:
     def probe(server: PipecatServer, more: str = "") -> None:
-        party = endpoint(f"pipecat://127.0.0.1:{server.port}{more}")
-        try:
-            party.probe()
-        finally:
-            party.close()
+        probed(endpoint(f"pipecat://127.0.0.1:{server.port}{more}"))
 
     with pytest.raises(PartyError, match="joined, but no bot-ready came within 5 s: does the bot's log"):
         with_server(PipecatServer(is_broken=True), probe)

@@ -1,7 +1,5 @@
 """Servers in the beta form of the Realtime interface, over real sockets, against a server of ours in their dialects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

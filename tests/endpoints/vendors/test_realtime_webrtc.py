@@ -1,7 +1,5 @@
 """OpenAI's Realtime interface over WebRTC, over real sockets, against a server of ours with a stack of its own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +21,7 @@ from helpers.live_calls import (
     said,
     speaks,
 )
+from helpers.patience import wait_until
 from helpers.realtime_behaviours import FaultsConformance, behaving
 
 from fdbcore.endpoints.vendors.openai_realtime import openai_realtime
@@ -68,7 +67,7 @@ def test_the_server_itself_falls_silent_when_it_is_interrupted(tmp_path: Path) -
         party = at(server, "silence_duration_ms=200&prefix_padding_ms=150&transcription_model=whisper-1&voice=cedar")
         recording = held(tmp_path / "call", speaks((50, 90), (250, 290), ticks=480), party)
         session = server.sessions[0]
-        server.wait_for(lambda: server.asked[-1].path.endswith("/hangup"))
+        wait_until(lambda: server.asked[-1].path.endswith("/hangup"))
     assert recording.outcome == DONE
     assert not session.events("conversation.item.truncate"), "that is the server's"
     (truncated,) = session.truncated

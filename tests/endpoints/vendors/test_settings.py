@@ -1,15 +1,26 @@
-"""Settings of vendors: a text is a text, whatever it says, and only flags are true or false."""
-
-from __future__ import annotations
+"""Settings of vendors: a text is a text, only flags are true or false, and the pages state them all."""
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from helpers.commands import command
+from helpers.settings_table import listed
 
-from fdbcore.cli.main import main
+from fdbcore.endpoints.cascaded.settings import SETTINGS as CASCADED
+from fdbcore.endpoints.vendors.freeze_omni import SETTINGS as FREEZE_OMNI
+from fdbcore.endpoints.vendors.gemini_session import SETTINGS as GEMINI_LIVE
+from fdbcore.endpoints.vendors.live_session import SETTINGS as LIVE
+from fdbcore.endpoints.vendors.livekit import SETTINGS as LIVEKIT
+from fdbcore.endpoints.vendors.pipecat import SETTINGS as PIPECAT
+from fdbcore.endpoints.vendors.realtime_session import SETTINGS as REALTIME
+from fdbcore.endpoints.vendors.twilio import SETTINGS as TWILIO
+from fdbcore.endpoints.vendors.ultravox_call import SETTINGS as ULTRAVOX
+from fdbcore.endpoints.webrtc.endpoint import SETTINGS as WEBRTC
 from fdbcore.errors import SettingsError
 from fdbcore.registry import endpoint
+from fdbcore.runtime.address import Setting
 
 
 @pytest.mark.parametrize(
@@ -58,13 +69,34 @@ def test_a_flag_that_is_neither_is_one_line() -> None:
     ],
 )
 def test_settings_that_a_server_refuses_together_are_refused_before_it_is_asked(address: str, expected: str) -> None:
-    command = ["run", "--a", "scripted:caller", "--system", f"{address}&base_url=http://127.0.0.1:9", "--dry-run"]
-    result = CliRunner().invoke(main, command)
-    assert result.exit_code == 2
-    assert f"Error: --system: {expected}" in result.stderr.splitlines()
+    system = f"{address}&base_url=http://127.0.0.1:9"
+    told = command("run", "--a", "scripted:caller", "--system", system, "--dry-run", code=2).stderr
+    assert f"Error: --system: {expected}" in told.splitlines()
 
 
 @pytest.mark.parametrize(("settings", "detector"), [("threshold=0.4", "server_vad"), ("", None)])
 def test_the_detector_is_the_servers_own_unless_another_is_named(settings: str, detector: str | None) -> None:
     asked = endpoint(f"openai-realtime:m?base_url=http://127.0.0.1:9&{settings}").describe()["asked"]
     assert asked["audio"]["input"].get("turn_detection", {}).get("type") == detector
+
+
+PAGES = Path(__file__).parents[3] / "docs" / "systems"
+
+
+@pytest.mark.skipif(not PAGES.is_dir(), reason="needs the checkout, not only the wheel")
+@pytest.mark.parametrize(
+    ("page", "settings"),
+    [
+        ("openai-realtime", REALTIME),
+        ("openai-live", LIVE),
+        ("gemini-live", GEMINI_LIVE),
+        ("ultravox", ULTRAVOX),
+        ("freeze-omni", FREEZE_OMNI),
+        ("twilio", TWILIO),
+        ("pipecat", PIPECAT[len(WEBRTC) :]),
+        ("livekit", LIVEKIT),
+        ("cascaded", CASCADED),
+    ],
+)
+def test_the_page_lists_all_settings(page: str, settings: Sequence[Setting]) -> None:
+    assert listed(settings) in (PAGES / f"{page}.md").read_text(encoding="utf-8")

@@ -1,7 +1,5 @@
 """Media Streams, over real sockets, against a bot that holds all we say to Twilio's own description."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

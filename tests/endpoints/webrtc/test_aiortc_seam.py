@@ -1,7 +1,5 @@
 """The private names of aiortc and aioice that `aiortc_seam` uses: when a version changes one, this says which."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from typing import Any
@@ -15,6 +13,7 @@ import pytest
 from aiortc.rtcdtlstransport import RTCCertificate, RTCDtlsTransport, SRTPProtectionProfile
 from aiortc.rtcrtpreceiver import StreamStatistics
 from fakes.aiortc_peer import AiortcPeer
+from helpers.patience import PATIENCE_S
 
 from fdbcore.audio.opus import OpusEncoder
 from fdbcore.clock import now_ns
@@ -134,12 +133,12 @@ async def test_a_pair_that_is_nominated_later_is_sent_to_and_heard() -> None:
     for number in range(2):
         for speaker, listener in ((hub, guest), (guest, hub)):
             speaker.wire.send(payload, number, 480 * number, now_ns())
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 assert (await listener.came.get()).sequence == number
         heard.append((hub.ice._nominated[1].local_addr[0], hub.ice._nominated[1].remote_addr[0]))
         if number == 0:
             moved_to = await guest.nominate_another()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 while hub.ice._nominated[1].remote_addr != moved_to:  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
     await asyncio.gather(hub.close(), guest.close())

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
+from fakes.loopback import free_port
 from fakes.parties import Caller
 
 from fdbcore.audio.wav import HEADER_BYTES, wav_header
@@ -86,9 +87,7 @@ def wait_until_listening(port: int) -> None:
 
 def test_a_browser_holds_a_conversation_that_replays_to_the_same_events(tmp_path: Path) -> None:
     write_microphone(tmp_path / "microphone.wav")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     party = Joined(f"webrtc://127.0.0.1:{port}?join_s={PATIENCE_S}&shows={quote(PART)}")
     caller = Caller([tick % 100 >= 50 for tick in range(400)])
     with ThreadPoolExecutor(1) as pool, browser_page(tmp_path / "microphone.wav") as page:

@@ -1,4 +1,4 @@
-"""Offers that RFCs allow and offers that they do not, by plain aiortc and by hand, at real doors of a real port."""
+"""Descriptions of sessions, and packets of RTP: what is read, and what is refused."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ import aiohttp
 import pytest
 from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from aiortc.mediastreams import AudioStreamTrack
+from aiortc.rtp import HeaderExtensionsMap
+from aiortc.rtp import RtpPacket as OtherPacket
+from helpers.patience import PATIENCE_S
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fdbcore.endpoints.webrtc.aiortc_seam import candidates_only_at
 from fdbcore.endpoints.webrtc.description import RemoteDescription
 from fdbcore.endpoints.webrtc.endpoint import Joined
+from fdbcore.endpoints.webrtc.rtp import RtpPacket, is_rtcp, pack, unpack
 from fdbcore.endpoints.webrtc.signalling import SignallingServer
 
 MUTATIONS = 150
@@ -86,7 +90,7 @@ async def caller(*kinds: str) -> AsyncIterator[RTCPeerConnection]:
 
 
 async def connected(connection: RTCPeerConnection) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while connection.connectionState != "connected":
             assert connection.connectionState != "failed"
             await asyncio.sleep(0.01)
@@ -240,3 +244,54 @@ async def test_no_offer_is_answered_with_a_fault_of_ours(way: str, caplog: pytes
     assert answered > MUTATIONS / 5
     assert refused > MUTATIONS / 5
     assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+
+
+PACKETS = st.builds(
+    RtpPacket,
+    payload_type=st.integers(0, 127),
+    sequence=st.integers(0, 2**16 - 1),
+    timestamp=st.integers(0, 2**32 - 1),
+    ssrc=st.integers(0, 2**32 - 1),
+    payload=st.binary(max_size=200),
+)
+
+
+@given(PACKETS)
+def test_what_is_packed_is_read_by_others(packet: RtpPacket) -> None:
+    other = OtherPacket.parse(pack(packet))
+    assert (other.payload_type, other.sequence_number, other.timestamp, other.ssrc, other.payload) == tuple(packet)
+    assert other.marker == 0
+
+
+@given(PACKETS, st.lists(st.integers(0, 2**32 - 1), max_size=15), st.booleans(), st.integers(0, 30))
+def test_what_others_pack_is_read(packet: RtpPacket, sources: list[int], extended: bool, padding: int) -> None:
+    other = OtherPacket(packet.payload_type, 1, packet.sequence, packet.timestamp, packet.ssrc, packet.payload)
+    other.csrc = sources
+    other.padding_size = padding
+    extensions = HeaderExtensionsMap()
+    extensions._HeaderExtensionsMap__ids.mid = 1  # type: ignore[attr-defined]
+    if extended:
+        other.extensions.mid = "audio0"
+    assert unpack(other.serialize(extensions)) == packet
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x80" * 11,
+        b"\x00" * 12,
+        b"\x9f" + b"\x00" * 20,
+        b"\x90" + bytes(11) + b"\0\0\xff\xff",
+        b"\xa0" + bytes(11) + b"\x09",
+    ],
+)
+def test_what_is_no_packet_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        unpack(data)
+
+
+def test_reports_are_told_from_media() -> None:
+    assert all(is_rtcp(bytes([0x80, kind])) for kind in (200, 201, 202, 203, 205, 206))
+    assert not any(is_rtcp(bytes([0x80, marker | kind])) for kind in (0, 96, 111, 127) for marker in (0, 0x80))
+    assert not is_rtcp(b"\x80\xef")  # the marker bit and payload type 111

@@ -1,7 +1,5 @@
 """A peer of GStreamer's webrtcbin joins and is heard: libnice leaves out loopback, and its certificate is RSA."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -14,7 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes.loopback import free_port
 from fakes.parties import Caller
+from helpers.patience import PATIENCE_S
 
 from fdbcore.audio.wav import HEADER_BYTES
 from fdbcore.endpoints.webrtc.endpoint import Joined
@@ -48,16 +48,14 @@ def joined(port: int, seconds: float) -> dict[str, Any]:
                 break
         time.sleep(0.05)
     command = [PYTHON, GST_PEER, f"http://127.0.0.1:{port}/whip/b", str(seconds), str(TONE_HZ)]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    told = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     assert told.returncode == 0, told.stderr
     report: dict[str, Any] = json.loads(told.stdout.splitlines()[-1])
     return report
 
 
 def test_it_joins_and_each_hears_the_other(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     party = Joined(f"webrtc://127.0.0.1:{port}?join_s=30&candidates=all")
     caller = Caller([tick % 100 >= 50 for tick in range(200)])
     with ThreadPoolExecutor(1) as pool:

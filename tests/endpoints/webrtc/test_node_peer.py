@@ -1,11 +1,8 @@
 """A peer of node-webrtc, which the adapters of Full-Duplex-Bench v2 are made of, joins by /signal and is heard."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil
-import socket
 import threading
 import wave
 from pathlib import Path
@@ -13,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes.loopback import free_port
 from fakes.parties import Caller
+from helpers.patience import PATIENCE_S
 
 from fdbcore.audio.wav import wav_header
 from fdbcore.endpoints.webrtc.endpoint import Joined
@@ -111,7 +110,7 @@ def write_tone(path: Path, seconds: float, sounds_s: float) -> None:
 
 def test_it_hears_its_own_tone(tmp_path: Path) -> None:
     write_tone(tmp_path / "in.wav", 1, sounds_s=1)
-    report = await_result(echoed(tmp_path / "in.wav", tmp_path / "out.wav"), 60)
+    report = await_result(echoed(tmp_path / "in.wav", tmp_path / "out.wav"), PATIENCE_S)
     with wave.open(str(tmp_path / "out.wav")) as heard:
         assert heard.getframerate() == SAMPLE_RATE_HZ
         samples = np.frombuffer(heard.readframes(heard.getnframes()), np.int16).astype(float)
@@ -137,16 +136,14 @@ async def joins_once_there(port: int, play: Path, write: Path) -> str:
 
 def test_it_holds_a_conversation_that_replays_to_the_same_events(tmp_path: Path) -> None:
     write_tone(tmp_path / "in.wav", 9, sounds_s=0.5)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     joining = asyncio.run_coroutine_threadsafe(
         joins_once_there(port, tmp_path / "in.wav", tmp_path / "out.wav"), event_loop()
     )
     party = Joined(f"webrtc://127.0.0.1:{port}?join_s=20")
     caller = Caller([tick % 100 >= 60 for tick in range(300)])
     held = converse(caller, party, tmp_path / "held", LiveSettings(vad="energy"), {}, threading.Event())
-    assert joining.result(20) == "closed: 1000 the conversation is over\n"
+    assert joining.result(PATIENCE_S) == "closed: 1000 the conversation is over\n"
     assert party.left is None
     assert held.n_ticks == len(caller.speaks)
     assert party.measured()["received"] > 200

@@ -1,7 +1,5 @@
 """The signalling port over real sockets: who may join, how, and what becomes of everything that goes wrong."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -14,6 +12,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from helpers.patience import PATIENCE_S
 
 from fdbcore.endpoints.webrtc import admission
 from fdbcore.endpoints.webrtc.seats import MAX_BYTES, MAX_CANDIDATES, Seat
@@ -125,7 +124,7 @@ async def serving(token: str | None = None, patience_s: float = 10.0) -> AsyncIt
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for what no event tells."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
@@ -422,7 +421,7 @@ async def test_who_leaves_before_the_answer_leaves_the_seat_free(way: str) -> No
             peer._writer.transport.abort()
         await here.alone()
         here.desk.may_answer.set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await here.desk.hung_up.wait()
         assert here.seat.visit is None
 

@@ -1,7 +1,5 @@
 """Conversations over real WebRTC, with peers that are not ours."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socket
@@ -17,7 +15,9 @@ import numpy as np
 import pytest
 from aiortc import RTCSessionDescription
 from fakes.aiortc_peer import AiortcPeer, PcmTrack
+from fakes.loopback import free_port
 from fakes.parties import Caller, Speaker
+from helpers.patience import PATIENCE_S
 
 from fdbcore.endpoints.webrtc.endpoint import Joined
 from fdbcore.endpoints.webrtc.peer import Peer
@@ -40,9 +40,7 @@ LOOPBACK = "127.0.0.1"
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as free:
-        free.bind((LOOPBACK, 0))
-        return int(free.getsockname()[1])
+    return free_port()
 
 
 def bursts(seconds: float, hz: float, first_s: float) -> Pcm:
@@ -80,7 +78,7 @@ def hold(
     settings = LiveSettings(vad="energy", max_s=max_s)
     recording = converse(a, b, path, settings, meta or {}, threading.Event())
     if playing is not None:
-        playing.result(20)
+        playing.result(PATIENCE_S)
     return recording
 
 
@@ -111,8 +109,8 @@ async def made(pcm: Pcm | None) -> AiortcPeer:
 
 
 def test_two_peers_of_aiortc_hear_each_other_and_replay_to_the_same_events(tmp_path: Path, port: int) -> None:
-    a = await_result(made(bursts(9, 440, 0.3)), 5)
-    b = await_result(made(bursts(9, 1000, 0.8)), 5)
+    a = await_result(made(bursts(9, 440, 0.3)), PATIENCE_S)
+    b = await_result(made(bursts(9, 1000, 0.8)), PATIENCE_S)
     address = f"webrtc://{LOOPBACK}:{port}"
     peers = stay({"a": a, "b": b}, port, RUN_S + 3.5, AiortcPeer.vanish)
     recording = hold(Joined(address), Joined(address), tmp_path / "live", peers)
@@ -133,7 +131,7 @@ def test_two_peers_of_aiortc_hear_each_other_and_replay_to_the_same_events(tmp_p
 
 @pytest.mark.parametrize(("ptime", "packets"), [(10, 150), (20, 75)])
 def test_packets_have_the_length_that_was_asked_for(tmp_path: Path, port: int, ptime: int, packets: int) -> None:
-    b = await_result(made(bursts(5, 1000, 0.0)), 5)
+    b = await_result(made(bursts(5, 1000, 0.0)), PATIENCE_S)
     party = Joined(f"webrtc://{LOOPBACK}:{port}?ptime={ptime}")
     recording = hold(Speaker([True] * 150), party, tmp_path, stay({"b": b}, port, 4.0, AiortcPeer.vanish))
     wire, missed = party.measured()["wire"], recording.meta["timing"]["missed"]
@@ -146,7 +144,7 @@ def test_of_two_tracks_the_first_is_heard(tmp_path: Path, port: int) -> None:
         peer.connection.addTrack(PcmTrack(bursts(6, 1760, 0.0)))
         return peer
 
-    b = await_result(made_with_two(), 5)
+    b = await_result(made_with_two(), PATIENCE_S)
     party = Joined(f"webrtc://{LOOPBACK}:{port}")
     recording = hold(Speaker([True] * 200), party, tmp_path, stay({"b": b}, port, 4.0, AiortcPeer.vanish))
     spectrum = np.abs(np.fft.rfft(stored(recording)[:, 1].astype(np.float64)))
@@ -165,7 +163,7 @@ async def come_and_go(port: int, hangs_up: bool) -> None:
 
 @pytest.mark.parametrize("hangs_up", [False, True])
 def test_who_comes_and_goes_neither_takes_the_seat_nor_ends_the_wait(tmp_path: Path, port: int, hangs_up: bool) -> None:
-    b = await_result(made(bursts(9, 1000, 0.0)), 5)
+    b = await_result(made(bursts(9, 1000, 0.0)), PATIENCE_S)
     party = Joined(f"webrtc://{LOOPBACK}:{port}?join_s=30")
 
     async def peers() -> None:
@@ -204,7 +202,7 @@ def test_we_join_a_hub_as_others_join_us(tmp_path: Path, port: int) -> None:
 
     serving = threading.Thread(target=serve)
     serving.start()
-    await_result(listening(port), 20)
+    await_result(listening(port), PATIENCE_S)
     guest = hold(Speaker([False] * 150), endpoint(f"whip://{LOOPBACK}:{port}/whip/b"), tmp_path / "guest", max_s=1.5)
     serving.join()
     assert guest.activity[1].any()
@@ -231,7 +229,7 @@ def test_a_side_waits_to_be_joined_once_its_port_answers(port: int) -> None:
             time.sleep(0.01)
         socket.create_connection((LOOPBACK, port), timeout=10).close()
         party.close()
-        assert isinstance(opening.exception(60), PartyError)
+        assert isinstance(opening.exception(PATIENCE_S), PartyError)
 
 
 def test_nobody_comes(tmp_path: Path, port: int) -> None:
@@ -243,7 +241,7 @@ def test_nobody_comes(tmp_path: Path, port: int) -> None:
 
 
 def test_a_peer_that_sends_nothing_is_named(tmp_path: Path, port: int) -> None:
-    b = await_result(made(None), 5)
+    b = await_result(made(None), PATIENCE_S)
     party = Joined(f"webrtc://{LOOPBACK}:{port}?silent_s=0.4")
     recording = hold(Speaker([True] * 300), party, tmp_path, stay({"b": b}, port, 4.0, AiortcPeer.vanish))
     assert recording.meta["outcome"] == {"kind": "failed", "side": "B", "reason": "sent nothing for 0.4 s"}
@@ -255,7 +253,7 @@ def test_a_peer_that_sends_nothing_is_named(tmp_path: Path, port: int) -> None:
 def test_who_has_spoken_may_hang_up_and_what_was_said_is_kept(
     tmp_path: Path, port: int, leave: Callable[[AiortcPeer], Any], seconds: int, kind: str
 ) -> None:
-    b = await_result(made(bursts(seconds, 1000, 0.0)), 5)
+    b = await_result(made(bursts(seconds, 1000, 0.0)), PATIENCE_S)
     party = Joined(f"webrtc://{LOOPBACK}:{port}")
     caller = Caller([tick % 50 < 25 for tick in range(1000)])
     recording = hold(caller, party, tmp_path, stay({"b": b}, port, 2.0, leave), max_s=8)

@@ -23,7 +23,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from fakes.bare_peer import FIRST_SEQUENCE, TONE_HZ, BarePeer, stereo_tone_packets
+from fakes.loopback import free_port
 from fakes.parties import Speaker
+from helpers.patience import PATIENCE_S
 
 from fdbcore.analysis.score import score
 from fdbcore.endpoints.webrtc.endpoint import Joined, WebRtcEndpoint
@@ -67,7 +69,7 @@ class Call:
         speaker = Speaker([tick % 50 < 25 for tick in range(1000)])
         settings = LiveSettings(vad="energy", max_s=self.max_s, spin_ns=0)
         self.recording = converse(speaker, party, folder / session, settings, {}, threading.Event())
-        peer.result(30)
+        peer.result(PATIENCE_S)
         return self
 
     async def _play(self, url: str) -> None:
@@ -275,9 +277,7 @@ SCRIPTS: Mapping[str, Call] = {
 
 @pytest.fixture(scope="module")
 def port() -> int:
-    with socket.socket() as free:
-        free.bind((LOOPBACK, 0))
-        return int(free.getsockname()[1])
+    return free_port()
 
 
 @pytest.fixture(scope="module")
@@ -289,7 +289,7 @@ def calls(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mappi
 
 
 def call_of(calls: Mapping[str, Future[Call]], name: str) -> Call:
-    return calls[name].result(60)
+    return calls[name].result(PATIENCE_S)
 
 
 @pytest.mark.parametrize("packet_ms", [10, 20, 40, 60])
@@ -569,7 +569,7 @@ def test_who_hung_up_cannot_come_back_and_what_was_said_is_kept(port: int, tmp_p
 
 def test_nothing_is_left_running(calls: Mapping[str, Future[Call]]) -> None:
     for call in calls.values():
-        call.result(60)
+        call.result(PATIENCE_S)
 
     deadline_s = time.monotonic() + 5
     while asyncio.all_tasks(event_loop()) and time.monotonic() < deadline_s:

@@ -1,7 +1,5 @@
 """Servers that we join by WHIP, with TLS and without: what they are sent. A bearer goes to its own server only."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
@@ -160,10 +158,7 @@ async def test_a_bearer_that_the_server_quotes_is_not_told_not_even_in_part(befo
     [
         ("whip://example.org/x?key_variable=LAB_TOKEN", "whip: expected whips:// for a bearer beyond this machine, .*"),
         ("whips://example.org/x?key_variable=FDBCORE_TOKEN", "whips: expected a bearer of that server's own, .*"),
-        (
-            "whips://example.org/x?key_variable=NO_SUCH_TOKEN",
-            "whips: expected the bearer in the variable 'NO_SUCH_.*",
-        ),
+        ("whips://example.org/x?key_variable=NO_SUCH_TOKEN", "whips: expected the bearer in the variable 'NO_SUCH_.*"),
         ("webrtc:?key_variable=LAB_TOKEN", "webrtc: expected settings of .*, got 'key_variable'"),
     ],
 )

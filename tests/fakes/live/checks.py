@@ -1,7 +1,5 @@
 """Whether GPT-Live knows what a client sends, by the types of the vendor's own client."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, get_args

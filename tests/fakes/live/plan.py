@@ -1,7 +1,5 @@
 """What a fake of GPT-Live says, hears and hands over, and where it goes wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

@@ -1,7 +1,5 @@
 """What a fake of GPT-Live says and writes down, cut into frames of sound and fragments of text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The beta form of the realtime interface: settings at the top of a session, and other names of events and parts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whether the interface knows what a client sends, by the vendor's own types; and what the vendor says if not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache

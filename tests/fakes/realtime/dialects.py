@@ -1,7 +1,5 @@
 """In what servers of OpenAI's realtime interface differ: keys, paths, settings, and which events they send."""
 
-from __future__ import annotations
-
 import copy
 import time
 from collections.abc import Mapping
@@ -264,15 +262,7 @@ DIALECTS: Mapping[str, Dialect] = {
         ),
         Dialect("azure", "AZURE_OPENAI_API_KEY", OPENAI_MODELS, path="/openai/v1/realtime", header="api-key"),
         Dialect(
-            "hf",
-            "",
-            (),
-            header="",
-            item_created=True,
-            limits=False,
-            one_session=True,
-            waits_for_words=True,
-            nulls=True,
+            "hf", "", (), header="", item_created=True, limits=False, one_session=True, waits_for_words=True, nulls=True
         ),
         Dialect("voice-live", "AZURE_VOICELIVE_API_KEY", OPENAI_MODELS, "/voice-live/realtime", "api-key", **_BETA),
         Dialect(

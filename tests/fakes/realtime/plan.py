@@ -1,7 +1,5 @@
 """What a fake speech model says and does, turn by turn, and what goes wrong: all that a test plans beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias

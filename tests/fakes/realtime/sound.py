@@ -1,7 +1,5 @@
 """Audio as it travels (PCM16, mu-law), and a detector of its turns by energy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal

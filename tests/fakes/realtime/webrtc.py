@@ -1,7 +1,5 @@
 """The realtime interface over WebRTC: calls, a track each way, and a channel for the events."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Mapping
@@ -104,10 +102,7 @@ class CallDesk:
 
     def routes(self) -> list[web.RouteDef]:
         path = self.dialect.path
-        return [
-            web.post(f"{path}/calls", self._call),
-            web.post(f"{path}/calls/{{call_id}}/hangup", self._hang_up),
-        ]
+        return [web.post(f"{path}/calls", self._call), web.post(f"{path}/calls/{{call_id}}/hangup", self._hang_up)]
 
     async def end(self) -> None:
         for connection in self.connections.values():

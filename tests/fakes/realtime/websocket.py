@@ -1,7 +1,5 @@
 """The WebSocket of the realtime interface: who may come in, and what is carried."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets

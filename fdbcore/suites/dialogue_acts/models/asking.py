@@ -25,7 +25,6 @@ MOST_ASKED: Final = 3
 MOST_LEFT: Final = 3
 """If this many items in a row could not be asked for, the server counts as unreachable."""
 
-
 DEFAULT_REQUESTS: Final = 4
 KEPT: Final = "annotator-replies.jsonl"
 """In the results folder: what annotators have answered."""

@@ -34,13 +34,7 @@ from fdbcore.runs import (
 from fdbcore.stats import wilson_by_cluster
 from fdbcore.suites.dialogue_acts.models.asking import ScoringJob
 from fdbcore.suites.dialogue_acts.records import REFERENCE, Record, Response
-from fdbcore.suites.dialogue_acts.scoring.comparison import (
-    CONTENT,
-    Compared,
-    JudgedBy,
-    ScoringSettings,
-    paired,
-)
+from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT, Compared, JudgedBy, ScoringSettings, paired
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 from fdbcore.suites.dialogue_acts.scoring.scores import ContentVerdict, Floats, no_reply
 from fdbcore.suites.dialogue_acts.sets import RecordSet, matched

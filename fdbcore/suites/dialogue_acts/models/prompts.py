@@ -20,7 +20,7 @@ from fdbcore.errors import InputError, SettingsError
 from fdbcore.runtime import utf8_text
 from fdbcore.suites.dialogue_acts.records import Record
 from fdbcore.suites.dialogue_acts.tag_sets import DATA, FILE, TagSet, paper_acts, tags_in
-from fdbcore.types import Request
+from fdbcore.types import Request, object_schema
 
 PLACEHOLDERS: Final[Mapping[str, frozenset[str]]] = {
     "acts": frozenset(),
@@ -40,19 +40,9 @@ _SEEDS: Final = 2**31  # Gemini's are int32
 _SEED_STEP: Final = 1_000_003  # far from the seeds of other items, which are one apart
 
 
-def _closed(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an object with exactly these properties; strict schemas of vendors allow nothing else."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
 def steps_schema(tags: TagSet | None = None) -> dict[str, Any]:
     """The JSON Schema of an annotation, as models get it. tags: None for the acts of the paper."""
-    step = _closed(
+    step = object_schema(
         {
             "act": {"type": "string", "enum": list((tags or paper_acts()).names)},
             "importance": {"type": "number", "minimum": 0, "maximum": 1},
@@ -60,23 +50,23 @@ def steps_schema(tags: TagSet | None = None) -> dict[str, Any]:
             "rationale": {"type": "string"},
         }
     )
-    return _closed({"steps": {"type": "array", "minItems": 1, "items": step}})
+    return object_schema({"steps": {"type": "array", "minItems": 1, "items": step}})
 
 
 def record_schema(locale: str, tags: TagSet | None = None) -> dict[str, Any]:
     """The JSON Schema of a record in `locale`, as models get it: the four keys of the paper (appendix A)."""
     text = {"type": "string"}
-    return _closed(
+    return object_schema(
         {
-            "scenario_context": _closed({"background": text}),
-            "input": _closed(
+            "scenario_context": object_schema({"background": text}),
+            "input": object_schema(
                 {
                     "role": {"type": "string", "enum": ["USER"]},
                     "text": text,
                     "locale": {"type": "string", "enum": [locale]},
                 }
             ),
-            "output": _closed({"role": {"type": "string", "enum": ["ASSISTANT"]}, "text": text}),
+            "output": object_schema({"role": {"type": "string", "enum": ["ASSISTANT"]}, "text": text}),
             "output_dialogue_acts": steps_schema(tags),
         }
     )

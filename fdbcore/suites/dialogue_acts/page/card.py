@@ -64,7 +64,7 @@ TERMS: Final = {
     "Baselines": "Replies that ignore the request: what a score must exceed to mean anything. The best constant is the "
     "sequence that gets the least mean WED as the reply to everything: what a deaf system can get.",
     "Uniform weights": "A control: every act of a sequence weighs the same.",
-    "Smallest detectable": "The difference that this many records would show four times in five.",
+    "Minimum detectable effect": "The difference that this many records would show four times in five.",
     "p (Holm)": "How likely so great a difference is if the systems do not differ, corrected for all comparisons made.",
 }
 
@@ -131,7 +131,7 @@ def _evidence(document: ActsDocument) -> dict[str, str]:
         "references": "the first alone" if settings.first_reference else "the nearest of each record's",
         "level of intervals": f"{100 * settings.level:g} %",
         "resamples": f"{settings.resamples:,}",
-        "power of a detectable difference": f"{100 * settings.power:g} %",
+        "power": f"{100 * settings.power:g} %",
     }
     if document.judging is not None:
         found["judge of the content"] = document.judging["judge"]

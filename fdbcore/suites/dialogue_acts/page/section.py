@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from fdbcore.report import NAME_COLUMNS, fitted, judging_took, number, render, static, wrapped, xml
+from fdbcore.suites.dialogue_acts.page.card import card as card_of_replies
 from fdbcore.suites.dialogue_acts.page.card import language, name_of, several_conditions
 from fdbcore.suites.dialogue_acts.page.picture import definitions, drawing, picture, standalone, style, view
 from fdbcore.suites.dialogue_acts.page.words import PACKAGE, PARTS, mean, page_words
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import Diagnosis
-from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
+from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, read
 from fdbcore.suites.dialogue_acts.scoring.scores import condition_of
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet, paper_acts, parsed
 from fdbcore.suites.dialogue_acts.turns import view as turn_view
-from fdbcore.types.scorecard import PageWords, ScoredCase, SuiteViews
+from fdbcore.types.scorecard import PageWords, Scorecard, ScoredCase, SuiteViews
 
 OPEN: Final = 2  # diagnoses; the others are folded
 MOST: Final = 6  # acts in a list
 LARGEST: Final = 3  # on the screen
+
+
+def card(document: Mapping[str, Any]) -> Scorecard:
+    """The scorecard; a condition is a set as one annotator labels it, or a side of calls without good replies."""
+    found = read(document)
+    made = turn_view.card(found) if found.turns and not found.settings.annotators else card_of_replies(found)
+    return replace(made, views=ActsViews(found))
 
 
 class ActsViews(SuiteViews):

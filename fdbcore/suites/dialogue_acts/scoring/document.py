@@ -87,7 +87,6 @@ class ActsDocument(Scores, frozen=True, kw_only=True):
             "the share of each part, then its 95 % interval; with one trial, record x system holds what that adds"
         ),
     ]
-    notes: Annotated[list[str], Meta(description="what a choice does to the figures")]
     page_language: Annotated[str, Meta(description="of the page")] = "en"
     judging: Annotated[JudgedBy | None, Meta(description="of the content of replies, with --judge")] = None
     heard_with: Annotated[HeardWith | None, Meta(description="with --transcriber")] = None

@@ -21,14 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta, Struct
 
-from fdbcore.suites.dialogue_acts.records import (
-    REFERENCE,
-    LiveReply,
-    Record,
-    Response,
-    Step,
-    quoted,
-)
+from fdbcore.suites.dialogue_acts.records import REFERENCE, LiveReply, Record, Response, Step, quoted
 from fdbcore.suites.dialogue_acts.scoring.alignment import (
     UNITS_PER_WEIGHT,
     ActAlignment,

@@ -53,13 +53,7 @@ from fdbcore.suites.dialogue_acts.sets import RecordSet
 from fdbcore.suites.dialogue_acts.tag_sets import TagSet
 from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, Turn, TurnActs, turns_of_calls
 from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, SpokenTurn
-from fdbcore.suites.dialogue_acts.turns.tables import (
-    LiveTiming,
-    TurnsJson,
-    follows,
-    quarters,
-    shares,
-)
+from fdbcore.suites.dialogue_acts.turns.tables import LiveTiming, TurnsJson, follows, quarters, shares
 from fdbcore.types import Problem, Side
 from fdbcore.types.scorecard import Scored
 

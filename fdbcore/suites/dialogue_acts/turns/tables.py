@@ -29,10 +29,7 @@ class TurnsJson(TypedDict):
     locale: str
     calls: Sequence[CallTurns]
     shares: Annotated[list[ScoreRow], Meta(description="of sides; calls of one recorded user are resampled together")]
-    follows: Annotated[
-        list[ScoreRow],
-        Meta(description="what B says next after an act of A, the subset"),
-    ]
+    follows: Annotated[list[ScoreRow], Meta(description="what B says next after an act of A, the subset")]
     quarters: Annotated[list[ScoreRow], Meta(description="of turns that begin in a quarter of their calls")]
 
 

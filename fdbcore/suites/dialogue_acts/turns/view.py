@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from fdbcore._version import __version__
 from fdbcore.report import (
     NONE,
     Cell,
@@ -13,12 +12,10 @@ from fdbcore.report import (
     Row,
     cells,
     counted,
-    note,
     render,
     table,
     titles,
     width_columns,
-    wrapped,
 )
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
 from fdbcore.suites.dialogue_acts.page.picture import act_list
@@ -49,7 +46,7 @@ def card(document: ActsDocument) -> Scorecard:
     """The scorecard of a document with turns; a condition is the turns of a side as one annotator labels them."""
     turns, settings = document.turns, document.settings
     assert turns is not None
-    evidence = {"fdbcore": f"fdbcore {__version__}", "level of intervals": f"{100 * settings.level:g} %"}
+    evidence = {"fdbcore": f"fdbcore {settings.fdbcore}", "level of intervals": f"{100 * settings.level:g} %"}
     for one in settings.annotated_with:
         evidence[f"annotation by {one['annotator']}"] = f"{annotation_took(one)}; {one['sdk']}, {one['server']}"
     n_turns = sum(len(call.turns) for call in turns["calls"])
@@ -88,7 +85,7 @@ def details(document: ActsDocument, width: int) -> list[list[str]]:
             for place, head in enumerate(each.heads[1:])
         ]
         blocks.append([each.title, *table([name for name, _ in each.names], groups, width)])
-    return [*blocks[:-1], [*blocks[-1], *wrapped(note(), width)]] if document.timing else blocks
+    return blocks
 
 
 def section(document: ActsDocument) -> str:
@@ -150,7 +147,7 @@ def _timing(document: ActsDocument) -> Iterator[_Table]:
     if found := document.timing:
         rows = [[str(each["calls"]), *cells(each["measures"])] for each in found]
         names = [(each["system"], Cell(each["system"], "")) for each in found]
-        yield _Table(TIMING, names, ["system", "calls", *titles()], rows, note())
+        yield _Table(TIMING, names, ["system", "calls", *titles()], rows)
 
 
 def _call(call: CallTurns, lang: str) -> dict[str, Any]:
@@ -158,12 +155,7 @@ def _call(call: CallTurns, lang: str) -> dict[str, Any]:
         "name": call.call,
         "system": call.system,
         "turns": [
-            {
-                "side": turn.side,
-                "at": clock_text(int(turn.start_s)),
-                "text": turn.text,
-                "acts": _acts(turn, lang),
-            }
+            {"side": turn.side, "at": clock_text(int(turn.start_s)), "text": turn.text, "acts": _acts(turn, lang)}
             for turn in call.turns
         ],
     }

@@ -238,7 +238,7 @@ def side_a(data: str) -> SideA:
     )
 
 
-def shipped(folder: Path, show: Callable[[str], None]) -> None:
+def shipped(folder: Path, options: Mapping[str, Any], show: Callable[[str], None]) -> None:
     """Put the shipped set into `folder`, spoken by Open JTalk, unless it is there already."""
     write_text(folder / RECORDS, (SHIPPED / RECORDS).read_text(encoding="utf-8"))
     records, _ = records_in(folder)

@@ -22,15 +22,24 @@ from fdbcore.report import CLIP_TYPE, clip, environment
 from fdbcore.runtime import whole_file
 from fdbcore.sources import FORMULA, changed_source
 from fdbcore.suites.staged.hearing import closing_tick
-from fdbcore.suites.staged.rating.ratings import CANNOT_TELL, COLUMNS, KeyedDialogue, read_key
+from fdbcore.suites.staged.rating.agreement import CANNOT_TELL, COLUMNS, KeyedDialogue, read_key
 from fdbcore.suites.staged.scenarios import RubricWording, rubrics_of_marks
 from fdbcore.suites.staged.users import families_of
 from fdbcore.types import TICKS_PER_S
 
-PACKAGE: Final = "fdbcore.suites.staged.rating"
 ENCODERS: Final = 2
 """Encoding keeps a core busy, and holds the samples of a dialogue."""
 TITLES: Final = {"turn_taking": "Turn-taking", "instruction_following": "Following what was asked"}
+
+
+def rate(sample: Path, out: Path, show: Callable[[str], None]) -> str:
+    """Write the page of a sample, for raters who do not know who is heard; see `fdbcore.protocols.suite.Labels`."""
+    size = write_page(sample, out, show)
+    return (
+        f"{out} ({size / 1e6:.0f} MB)\n"
+        f"Give raters this file alone: {sample} holds the key. They send back what the page lets them download:\n"
+        f"fdbcore agree RATINGS.csv RATINGS.csv"
+    )
 
 
 def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
@@ -49,12 +58,16 @@ def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
         "audio_type": CLIP_TYPE,
         "columns": COLUMNS,
         "formula": FORMULA,
-        "metrics": _metrics(),
+        "metrics": [
+            _metric(name, title, of.ask_of_dialogue, of)
+            for name, title in TITLES.items()
+            for of in rubrics_of_marks()[name][:1]
+        ],
         "tasks": tasks,
         "dialogues": dialogues,
     }
     page = (
-        environment(PACKAGE)
+        environment(__package__)
         .get_template("rate.html")
         .generate(
             title="Rate spoken dialogues",
@@ -67,12 +80,6 @@ def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
     out.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(out) as file:
         return sum(file.write(text.encode()) for text in page)
-
-
-def _metrics() -> list[dict[str, Any]]:
-    """What is rated in every dialogue."""
-    rubrics = {name: rubrics_of_marks()[name][0] for name in TITLES}
-    return [_metric(name, TITLES[name], of.ask_of_dialogue, of) for name, of in rubrics.items()]
 
 
 def _metric(id_: str, title: str, ask: str, of: RubricWording) -> dict[str, Any]:

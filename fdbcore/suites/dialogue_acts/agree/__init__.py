@@ -1,1 +1,0 @@
-"""How far annotators agree, and how well the measures go with people's ratings."""
