@@ -83,7 +83,7 @@ class ReplayScreen(Teller, ReplayWatch):
     def begins(self, calls: Sequence[PlannedCall]) -> None:
         """Name the calls that cannot be replayed."""
         self._sessions = [call.session for call in calls]
-        self._began_ns, self._on_written = now_ns(), on_written(self._status)
+        self._began_ns = now_ns()
         for call in calls:
             if call.error is not None:
                 self._failed(f"{call.session.name}: {call.error}")
@@ -116,6 +116,7 @@ class ReplayScreen(Teller, ReplayWatch):
         self._tell_mono()
         for what, names in found.found.items():
             self.warn(f"{what}: {len(names):,}: {shortlist(names)}")
+        self._on_written = on_written(self._status, _REPLAYING)
 
     def written(self, what: str, done: int, calls: int) -> None:
         """Show of how many calls the tables and the pages are written."""
