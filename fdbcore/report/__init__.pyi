@@ -1,7 +1,6 @@
 from .call.audio import CLIP_TYPE as CLIP_TYPE
 from .call.audio import clip as clip
 from .columns import cells as cells
-from .columns import note as note
 from .columns import titles as titles
 from .exports.fdb import why_not_held as why_not_held
 from .format import NONE as NONE
