@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from fdbcore.suites.staged.reading import BUILTIN, read_set
+from fdbcore.suites.staged.scenario_files import BUILTIN, read_set
 from fdbcore.suites.staged.users import brief_of
 
 FOLDER: Final = Path(__file__).parent / "goal_answers"

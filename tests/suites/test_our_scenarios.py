@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from helpers.commands import command
 
-from fdbcore.suites.staged.reading import BUILTIN, read_set
+from fdbcore.suites.staged.scenario_files import BUILTIN, read_set
 from fdbcore.suites.staged.scenarios import Scenario
 
 BALANCE = {

@@ -10,7 +10,7 @@ import pytest
 from helpers.commands import done
 from helpers.released_tasks import imported, task
 
-from fdbcore.suites.staged.reading import read_set, toml_text
+from fdbcore.suites.staged.scenario_files import read_set, toml_text
 
 CLASSES = {
     "Daily": ("ordering", "scheduling", "planning", "reservations", "troubleshoot"),

@@ -16,7 +16,7 @@ from fdbcore.protocols.suite import Command, Console
 from fdbcore.types import Option
 
 if TYPE_CHECKING:
-    from fdbcore.suites.staged.reading import ScenarioSet
+    from fdbcore.suites.staged.scenario_files import ScenarioSet
     from fdbcore.suites.staged.scenarios import Family, Scenario, StagedGoal
 
 MOST_COLUMNS: Final = 100
@@ -60,7 +60,7 @@ def _show(options: Mapping[str, Any], console: Console) -> bool:
 
 def _chosen(options: Mapping[str, Any]) -> ScenarioSet:
     """The sets that the user named, with the scenarios in the language that the user named."""
-    from fdbcore.suites.staged.reading import BUILTIN, read_set
+    from fdbcore.suites.staged.scenario_files import BUILTIN, read_set
 
     found = read_set(*(options["scenarios"] or (BUILTIN if options["language"] else ("builtin",))))
     if options["language"] is None:
@@ -79,7 +79,7 @@ def _json(found: ScenarioSet) -> str:
 
 
 def _validate(options: Mapping[str, Any], console: Console) -> bool:
-    from fdbcore.suites.staged.reading import by_reason, lacks, look_at, near_duplicates
+    from fdbcore.suites.staged.scenario_files import by_reason, lacks, look_at, near_duplicates
 
     found, faults = look_at(options["file"])
     for fault in faults:
@@ -99,7 +99,7 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
     from msgspec import to_builtins
 
     from fdbcore.runtime import whole_file
-    from fdbcore.suites.staged.reading import import_released, read_set, toml_text
+    from fdbcore.suites.staged.scenario_files import import_released, read_set, toml_text
 
     out: Path = options["out"]
     if out.exists():
@@ -113,7 +113,7 @@ def _import(options: Mapping[str, Any], console: Console) -> bool:
 
 def _reads(path: Path) -> bool:
     """Files of scenarios (.toml), folders of them, sets that come with fdbcore, and the released file."""
-    from fdbcore.suites.staged.reading import holds_scenarios
+    from fdbcore.suites.staged.scenario_files import holds_scenarios
 
     return holds_scenarios(path)
 
@@ -260,7 +260,7 @@ def _labelled(label: str, text: str, columns: int) -> str:
 def _wrapped(head: str, text: str, columns: int) -> str:
     """`text` after `head`, indented, in lines of `columns` cells. Japanese and Chinese have no spaces to break at."""
     from fdbcore.report import filled
-    from fdbcore.suites.staged.reading import UNSPACED
+    from fdbcore.suites.staged.scenario_files import UNSPACED
 
     if not UNSPACED.search(text):
         return filled(f"{head}{text}", columns, " " * len(head))
