@@ -14,8 +14,8 @@ from fdbcore.runtime.json_values import resolved
 from fdbcore.sources.mark_names import event_of
 from fdbcore.suites.dialogue_acts.writing.generate import _SPEAKER
 from fdbcore.suites.staged.judging import quotes
-from fdbcore.suites.staged.reading import _ROLE, _correction
 from fdbcore.suites.staged.replies import EVENTS, TASK, read_reply
+from fdbcore.suites.staged.scenario_files import _ROLE, _correction
 
 SAID = {"said": [{"words": "never said so at all " * 20}] * 20}
 READERS: list[tuple[Callable[[str], object], list[str]]] = [

@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fdbcore.measures.hang_up import Line, at_the_end
 from fdbcore.measures.harness_delay import HarnessLegs
-from fdbcore.measures.line import Line, at_the_end
 from fdbcore.measures.sayings import NEAR_TICKS, UserSaying
 from fdbcore.recording.left_out import kept_ticks
 from fdbcore.types import SIDES, TICKS_PER_S, Side, Span, TurnEvent, TurnKind, TurnSettings

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.dialogue import NEVER_TICKS, Dialogue
-from fdbcore.measures.line import is_missing
+from fdbcore.measures.hang_up import is_missing
 from fdbcore.measures.measure import CallMeasure, MeasureGroup, ShownMoments, Spot, Where
 from fdbcore.measures.opportunities import PREMATURE_FTO_TICKS
 from fdbcore.measures.overlaps import STOP_S, chance_of_stop, stop_latencies

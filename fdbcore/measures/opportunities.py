@@ -14,7 +14,7 @@ ended: B has cut it off, however soon A gave way.
 
 If a label or a suite calls a silence a pause of A, it asks for no answer and is no opportunity: B has *waited* through
 it, or has *cut in* if it begins to speak in it. If the end of the recording hides the answer, it is *censored*, and
-counts nowhere (see `fdbcore.measures.line`).
+counts nowhere (see `fdbcore.measures.hang_up`).
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ import numpy as np
 
 from fdbcore.measures.dialogue import Dialogue, joined
 from fdbcore.measures.echo_free import Spans, echo_free_activity, with_suspects
+from fdbcore.measures.hang_up import line_of, pauses_of
 from fdbcore.measures.harness_delay import HarnessLegs
 from fdbcore.measures.health.examine import listen_again
 from fdbcore.measures.health.tones import LONGEST_WAIT_TICKS
-from fdbcore.measures.line import line_of, pauses_of
 from fdbcore.measures.moments import DIALLING, Moment, moments
 from fdbcore.measures.sayings import backchannels_of, given_up_of, sayings_of
 from fdbcore.measures.silero_track import Probabilities, silero_probabilities

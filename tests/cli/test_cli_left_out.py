@@ -156,7 +156,7 @@ def test_the_screen_and_the_page_say_what_was_left_out(tmp_path: Path, parts: tu
     lines = shown.stdout.splitlines()
     length_s = sum(len(spoken(part)) for part in parts) / RATE_HZ + MUSIC_S
     assert lines[0].startswith(f"call.wav {fdbcore_clock(length_s)}, {fdbcore_clock(length_s - 5.5)} of it measured ")
-    assert lines[1].startswith("left out         0:00 to 0:02 by --from | 0:")
+    assert lines[1].startswith("left out            0:00 to 0:02 by --from | 0:")
     assert lines[1].endswith(" by --to")
     left_out = json.loads((tmp_path / "run" / "call" / META).read_text())["left_out"]
     assert [span["by"] for span in left_out] == ["--from", "--to"]

@@ -116,7 +116,7 @@ def test_the_page_of_a_call_says_what_it_was_heard_over(folder: Path) -> None:
     page = (folder / "RUN" / "c0-jitter-40" / REPORT).read_text()
     assert "lost_share" in page
     shown = command("replay", folder / "RUN" / "c0-jitter-40", "--out", folder / "AGAIN")
-    assert "heard over       jitter:40: B heard A 120 ms later" in shown.stdout
+    assert "heard over          jitter:40: B heard A 120 ms later" in shown.stdout
     assert "same events" in shown.stdout or "identical" in shown.stdout or "replay" in shown.stdout
 
 

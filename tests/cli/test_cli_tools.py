@@ -78,7 +78,7 @@ def test_a_run_with_tools_from_the_socket_to_the_page(
         given = ("--system", system, "--clips", user, "--tools", f"{tools}?latency=normal", "--seed", 7)
         runs = [run(*given, "--out", tmp_path / name) for name in ("FIRST", "SECOND")]
     assert [each.exit_code for each in runs] == [0, 0], runs[0].output
-    assert "tools            4 calls: 2 ok, 1 malformed, 1 unknown" in runs[0].stdout
+    assert "tools               4 calls: 2 ok, 1 malformed, 1 unknown" in runs[0].stdout
     first, second = (Recording(tmp_path / name / "one") for name in ("FIRST", "SECOND"))
     for name in (EVENTS, AUDIO):
         assert (first.path / name).read_bytes() == (second.path / name).read_bytes()

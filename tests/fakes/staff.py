@@ -25,7 +25,7 @@ from fdbcore.audio.speech import without_edges, without_long_pauses
 from fdbcore.endpoints.examiner.voice import frames_of, spoken
 from fdbcore.protocols import Endpoint
 from fdbcore.sources.clips import read_clip
-from fdbcore.suites.staged.reading import read_set
+from fdbcore.suites.staged.scenario_files import read_set
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICKS_PER_S, Pcm, Side
 
 CORRECTION, ENTITY, SAFETY = "correction.next-turn.01", "entity.attribute.01", "safety.cyber.02"

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.line import Line
+from fdbcore.measures.hang_up import Line
 from fdbcore.session.turns import detect_turns
 from fdbcore.types import TurnSettings
 

@@ -19,6 +19,7 @@ from fdbcore.analysis.groups import CallGroup
 from fdbcore.analysis.survey import survey
 from fdbcore.recording.files import read_json
 from fdbcore.report.run.screen import corpus_screen
+from fdbcore.report.terminal import LABEL_COLUMNS
 
 ANSWERS: Final = ("response_latency_ms", "answered_per_turn", "premature_per_turn", "no_response_per_turn")
 
@@ -56,7 +57,8 @@ class Places:
         return found
 
     def lines(self, screen: str) -> dict[str, str]:
-        return {line[:17].strip(): line[17:] for line in screen.splitlines() if not line.startswith(" ")}
+        whole = screen.replace(f"\n{' ' * LABEL_COLUMNS}", " ").splitlines()
+        return {line[:LABEL_COLUMNS].strip(): line[LABEL_COLUMNS:] for line in whole if not line.startswith(" ")}
 
     def tiles(self, page: str) -> list[str]:
         listed = re.findall(r'<dl class="figures">(.*?)</dl>', page, re.DOTALL)

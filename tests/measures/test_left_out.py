@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.hang_up import Line
 from fdbcore.measures.health.finding import in_session
 from fdbcore.measures.labelled import labelled_quantities
-from fdbcore.measures.line import Line
 from fdbcore.measures.moments import moments
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
 from fdbcore.measures.recoveries import recovery_quantities

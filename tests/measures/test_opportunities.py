@@ -16,8 +16,8 @@ from fdbcore.analysis.score import score
 from fdbcore.analysis.sensitivity import reread, variant
 from fdbcore.measures.answers import response_curve
 from fdbcore.measures.dialogue import Dialogue
+from fdbcore.measures.hang_up import Line
 from fdbcore.measures.labelled import labelled_quantities
-from fdbcore.measures.line import Line
 from fdbcore.measures.moments import moments
 from fdbcore.measures.opportunities import opportunities_in
 from fdbcore.measures.quantities import Share, Values

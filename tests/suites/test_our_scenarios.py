@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 from helpers.commands import command
 
-from fdbcore.suites.staged.reading import BUILTIN, read_set
+from fdbcore.suites.staged.scenario_files import BUILTIN, read_set
 from fdbcore.suites.staged.scenarios import Scenario
 from fdbcore.suites.staged.users import brief_of
 

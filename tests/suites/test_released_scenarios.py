@@ -11,7 +11,7 @@ from helpers.commands import command, done
 from helpers.released_tasks import imported, task
 
 from fdbcore.recording.reader import Recording
-from fdbcore.suites.staged.reading import read_set, toml_text
+from fdbcore.suites.staged.scenario_files import read_set, toml_text
 
 CLASSES = {
     "Daily": ("ordering", "scheduling", "planning", "reservations", "troubleshoot"),

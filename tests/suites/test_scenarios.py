@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from fdbcore.errors import InputError
 from fdbcore.suites.schemas import schema
-from fdbcore.suites.staged.reading import read_set
+from fdbcore.suites.staged.scenario_files import read_set
 from fdbcore.suites.staged.scenarios import builtin_families, family_faults
 
 GOOD = """\

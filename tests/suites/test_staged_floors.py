@@ -15,8 +15,8 @@ from fdbcore.suites.staged.card import card
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.document import document
 from fdbcore.suites.staged.goals import GoalResult, goal_values, met_by_floors
-from fdbcore.suites.staged.reading import BUILTIN, read_set
 from fdbcore.suites.staged.rows import RULE, passes, rule_of
+from fdbcore.suites.staged.scenario_files import BUILTIN, read_set
 from fdbcore.suites.staged.users import brief_of
 
 REFUSALS: Final[Mapping[str, str]] = {

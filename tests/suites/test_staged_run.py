@@ -39,7 +39,7 @@ from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.document import document
 from fdbcore.suites.staged.examined import HEADS
 from fdbcore.suites.staged.goals import GoalResult
-from fdbcore.suites.staged.reading import read_set
+from fdbcore.suites.staged.scenario_files import read_set
 from fdbcore.suites.staged.users import USERS, families_of
 from fdbcore.types import SideA
 

@@ -15,7 +15,7 @@ from fdbcore.errors import InputError, SettingsError, nearest
 from fdbcore.protocols.suite import Console
 from fdbcore.report import filled
 from fdbcore.runtime import whole_file
-from fdbcore.suites.staged.reading import (
+from fdbcore.suites.staged.scenario_files import (
     BUILTIN,
     UNSPACED,
     ScenarioSet,

@@ -24,7 +24,6 @@ from fdbcore.suites.staged.cases import StagedCase, StagedItem
 from fdbcore.suites.staged.curves import StagedCurve, StagedFinding, curves_of, findings_of
 from fdbcore.suites.staged.examined import StagedExaminer, StagedVariance, examiners_of, variance_of
 from fdbcore.suites.staged.judging import Aspect, OtherSetup
-from fdbcore.suites.staged.reading import FAMILIES
 from fdbcore.suites.staged.rows import (
     LABELS,
     RULE,
@@ -37,6 +36,7 @@ from fdbcore.suites.staged.rows import (
     rows_of,
     rule_of,
 )
+from fdbcore.suites.staged.scenario_files import FAMILIES
 from fdbcore.suites.staged.scenarios import MARKS, data_of
 from fdbcore.suites.staged.users import left_out_of
 from fdbcore.types import Problem

@@ -17,7 +17,7 @@ from fdbcore.endpoints import OPENS, PACINGS, SCRIPTED, Brief, Goal, known_actor
 from fdbcore.errors import InputError, MissingExtraError, SettingsError, nearest, told_as
 from fdbcore.recording import kept_of_form, part_of, write_json
 from fdbcore.runtime import redacted
-from fdbcore.suites.staged.reading import read_set
+from fdbcore.suites.staged.scenario_files import read_set
 from fdbcore.suites.staged.scenarios import Family, Scenario, builtin_families
 from fdbcore.types import Material, Option, Problem, SideA, User
 
