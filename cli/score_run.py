@@ -39,7 +39,6 @@ def score_run(
     from fdbcore.analysis.groups import check_column, unit
     from fdbcore.analysis.statements import STATEMENTS, score
     from fdbcore.recording.others import keep_others
-    from fdbcore.report.comparison.words import longer_moments
     from fdbcore.report.groups.page import SCORES_PAGE, write_statements
     from fdbcore.report.groups.screen import statements_screen
     from fdbcore.report.html.values import WHOLE
@@ -82,7 +81,8 @@ def score_run(
         )
         status.clear()
         if asked.out is None:  # otherwise the run stays as it is
-            write_pages(run, without_page(run.calls, longer_moments(content["longer"])), WHOLE, quiet=True)
+            moments = [moment for of in content["longer"] for each in of["longer"] for moment in each["worst"]]
+            write_pages(run, without_page(run.calls, moments), WHOLE, quiet=True)
         page = write_statements(content, out)
         if as_json:
             click.echo(json.dumps(content, ensure_ascii=False))
