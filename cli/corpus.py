@@ -259,7 +259,7 @@ def _is_baseline(other: Path, path: Path) -> bool:
     differing(made, earlier, allowed=False)
     # A replay that only adds something to a run keeps its recordings, so they say how old it is, not its files.
     ages: list[Any] = positions([other.name, path.name]) or [run.created for run in (earlier, made)]
-    return ages[0] < ages[1]
+    return bool(ages[0] < ages[1])
 
 
 def _print_json(run: Survey, summary: ReplaySummary, moved: Sensitivity | None) -> None:
