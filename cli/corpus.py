@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -216,8 +216,8 @@ def _is_baseline(other: Path, path: Path) -> bool:
         return False
     differing(made, earlier, allowed=False)
     # A replay that only adds something to a run keeps its recordings, so they say how old it is, not its files.
-    ages = positions([other.name, path.name]) or [run.created for run in (earlier, made)]
-    return ages[0] < ages[1]
+    ages: list[Any] = positions([other.name, path.name]) or [run.created for run in (earlier, made)]
+    return bool(ages[0] < ages[1])
 
 
 def print_json(run: Survey, summary: ReplaySummary, moved: Sensitivity | None) -> None:

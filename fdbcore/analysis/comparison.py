@@ -196,29 +196,31 @@ class Sides:
         found = [*zip(matched, rows(matched), strict=True), *([(whole, [])] if whole else [])]
         read = read_moments([of for of, _ in found])
         longer_of = longer_moments([of for of, _ in found], read)
-        # The last is of all calls, if there is a baseline.
-        longest_of = [longest_moments(of, read) if self.baseline and of is found[-1][0] else None for of, _ in found]
+        last = found[-1][0] if found else None  # of all calls, if there is a baseline
+        longest = longest_moments(last, read) if self.baseline and last else []
+        comparisons: list[ComparedCalls] = [
+            {
+                "title": of.title,
+                "a": side("run" if self.baseline else of.a.name, of.clusters_a),
+                "b": side("baseline" if self.baseline else of.b.name, of.clusters_b),
+                "paired_by": of.paired_by,
+                "items": of.of,
+                "shared": of.shared,
+                "measures": measures,
+                "longer": longer,
+            }
+            for (of, measures), longer in zip(found, longer_of, strict=True)
+            if measures or longer or (longest and of is last)
+        ]
+        if longest or (comparisons and self.baseline and not by):
+            comparisons[-1]["longest"] = longest
         return {
             "schema": COMPARISON_SCHEMA,
             "run": described(self.run),
             "baseline": None if self.baseline is None else described(self.baseline),
             "by": by,
             "notes": [*self.notes, *lonely],
-            "comparisons": [
-                {
-                    "title": of.title,
-                    "a": side("run" if self.baseline else of.a.name, of.clusters_a),
-                    "b": side("baseline" if self.baseline else of.b.name, of.clusters_b),
-                    "paired_by": of.paired_by,
-                    "items": of.of,
-                    "shared": of.shared,
-                    "measures": measures,
-                    "longer": longer,
-                    **({} if longest is None else {"longest": longest}),
-                }
-                for (of, measures), longer, longest in zip(found, longer_of, longest_of, strict=True)
-                if measures or longer or longest
-            ],
+            "comparisons": comparisons,
         }
 
 

@@ -240,7 +240,7 @@ def read_moments(compared: Sequence[Matched]) -> ReadCalls:
     for call in {call.path: call for of in compared for group in (of.a, of.b) for call in group.calls}.values():
         try:
             reading = call.recording
-            moments = [*filter(_is_of_system, call.fact(MOMENTS, reading))]
+            moments = [each for each in call.fact(MOMENTS, reading) if _is_of_system(each)]
             limits = {each.id: limit_ticks(each.id, settings_of(reading)) for each in KINDS}
         except FdbError:
             continue

@@ -59,7 +59,8 @@ def two_weeks(calls: int, seed: int = 1) -> tuple[Script, Script, list[Planted]]
     for call, at in talked_over[:OVER]:
         turn = now[call][at]
         now[call][at] = replace(turn, gap_s=turn.gap_s - 1.5, reply_s=turn.reply_s + 1.5)
-    kinds: list[MomentKind] = ["slow_answer"] * SLOW + ["cut_off"] * CUT + ["talk_over"] * OVER
+    counts: dict[MomentKind, int] = {"slow_answer": SLOW, "cut_off": CUT, "talk_over": OVER}
+    kinds = [kind for kind, n in counts.items() for _ in range(n)]
     return (
         before,
         now,

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 AXE: Final = Path(__file__).parents[1] / "fakes" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
-PAGES: Final = ("index.html", "mixed/report.html", "compare.html", "trend.html", "scores.html", "scorecard", "join")
+PAGES: Final = (
+    "index.html",
+    "mixed/report.html",
+    "compare.html",
+    "trend.html",
+    "../index.html",
+    "scores.html",
+    "scorecard",
+    "join",
+)
 LOOKS: Final[list[tuple[Literal["light", "dark"], int]]] = [("light", 1280), ("light", 800), ("dark", 400)]
 
 CONTROLS: Final = "a[href], button:not([disabled]), select, input, summary, audio[controls], [tabindex='0']"
@@ -70,6 +79,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["score", run, "--by", "language"],
         ["report", run, "--baseline", folder / "OLD", "--gate", gates],
         ["report", folder / "OLD", run],
+        ["report", folder],
         ["score", "--suite", "dialogue-acts", "--out", folder / "card"],
     ):
         told = command(*arguments, "--quiet")

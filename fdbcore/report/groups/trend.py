@@ -134,7 +134,7 @@ def listed_runs(paths: Sequence[Path]) -> tuple[list[ListedRun], dict[str, str]]
             found.append(ListedRun(run, points, kept(run).comparison))
         except FdbError as error:
             unread[path.name] = str(error)
-    places = positions([each.run.path.name for each in found]) or [each.run.created for each in found]
+    places: list[Any] = positions([each.run.path.name for each in found]) or [each.run.created for each in found]
     return [each for _, _, each in sorted(zip(places, range(len(found)), found, strict=True))], unread
 
 
@@ -145,11 +145,12 @@ def write_start(folder: Path, found: Sequence[ListedRun], unread: Mapping[str, s
     """
     keep_others(path := folder / INDEX, form=rf"(?s)<!doctype html>.{{,4000}}: {ALL_RUNS} – fdbcore</title>")
     latest, alike = found[-1].run, _like_the_latest(found)
-    drawn = [{**each.points[0], "name": each.run.path.name} for each in alike]
+    drawn: list[StatedGroup] = [{**each.points[0], "name": each.run.path.name} for each in alike]
     names = [point["name"] for point in drawn]
     given = [(each.run.path.name, each.comparison) for each in found if each.comparison]
     name, comparison = max(given, key=lambda pair: pair[1]["made"], default=("", None))
-    told = f"{name} against {name_of(comparison['baseline'])}: {lead(comparison)}" if comparison else ""
+    baseline = comparison["baseline"] if comparison else None
+    told = f"{name} against {name_of(baseline)}: {lead(comparison)}" if comparison and baseline else ""
     html = render(
         "trend.html",
         title=folder.resolve().name,
@@ -162,7 +163,10 @@ def write_start(folder: Path, found: Sequence[ListedRun], unread: Mapping[str, s
         table=_table(found),
         charts=charts(drawn, dict(zip(names, positions(names) or map(float, range(len(names))), strict=True)), least=2),
         not_drawn=", ".join(each.run.path.name for each in found if each not in alike),
-        **dict.fromkeys(("to_hear", "latest", "evidence", "terms"), ()),
+        to_hear=(),
+        latest=None,
+        evidence={},
+        terms={},
     )
     write_text(path, html)
     return path, told
