@@ -90,7 +90,7 @@ class Answers:
 
     @property
     def has_trials(self) -> bool:
-        """Whether the system replied to some record several times."""
+        """True if the system replied to some record several times."""
         return any(reply.trial > 1 for reply in self.replies)
 
 
@@ -175,7 +175,7 @@ def prompts_in(folder: Path) -> Path | None:
 
 
 def generated(folder: Path) -> Mapping[str, Any]:
-    """What `fdbcore dataset generate` wrote of a set into its folder, or a run that keeps it; empty without."""
+    """The note of `fdbcore dataset generate` on a set in its folder, or in a run that keeps it; empty without."""
     path = folder / GENERATED
     there: Mapping[str, Any] = read_json(path) if path.is_file() else {"schema": GENERATED_SCHEMA, "settings": {}}
     if there.get("schema") != GENERATED_SCHEMA:

@@ -1,4 +1,4 @@
-"""What `fdbcore scenarios` does with recorded scenarios: imports a released folder, and checks files."""
+"""Actions of `fdbcore scenarios` on recorded scenarios: it imports a released folder, and checks files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_COLUMNS: Final = 100
 
 _JUDGED: Final = ("response_quality", "filler", "completion")
-"""What only a judge can say."""
+"""Measures that only a judge can give."""
 
 
 def _validate(options: Mapping[str, Any], console: Console) -> bool:
@@ -109,7 +109,7 @@ COMMANDS: Final = (
 
 
 def summary(file: RecordedScenarioFile) -> str:
-    """How many recordings, scenarios and speakers there are, who annotated them, and what was repaired."""
+    """Counts of recordings, scenarios and speakers, who annotated them, and what was repaired."""
     from fdbcore.report import counted
     from fdbcore.suites.fdb_v3.scenarios import counts_of
 

@@ -1,4 +1,4 @@
-"""How far judges agree with the exact matcher and with each other: on arguments, on responses, and on filler."""
+"""Agreement of judges with the exact matcher and with each other: on arguments, on responses, and on filler."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Given: TypeAlias = Mapping[str, Sequence[CaseVerdicts]]
 
 
 class JudgeAgreement(Struct, frozen=True):
-    """How far two judges agree, or a judge and the exact matcher, on what both gave a verdict on."""
+    """Agreement of two judges, or of a judge and the exact matcher, on what both gave a verdict on."""
 
     what: Annotated[Judged, Meta(description="arguments: of each pair of calls")]
     system: Annotated[str | None, Meta(description="null: all systems")]
@@ -86,7 +86,7 @@ def _made(case: V3Case) -> list[tuple[FunctionCall, LoggedCall]]:
 
 
 def _counts(first: Sequence[bool | None], second: Sequence[bool | None]) -> list[int]:
-    """How often they say: no and no, no and yes, yes and no, yes and yes."""
+    """Counts of what they say: no and no, no and yes, yes and no, yes and yes."""
     both = [(one, other) for one, other in zip(first, second, strict=True) if one is not None and other is not None]
     return [both.count(each) for each in ((False, False), (False, True), (True, False), (True, True))]
 

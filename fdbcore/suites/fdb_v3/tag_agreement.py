@@ -1,4 +1,4 @@
-"""How far raters agree on the disfluencies of recordings: Krippendorff's alpha of each class, with intervals.
+"""Agreement of raters on the disfluencies of recordings: Krippendorff's alpha of each class, with intervals.
 
 A table of tags is a CSV with a header, a row a recording and rater:
 
@@ -37,14 +37,14 @@ CLASSES: Final[Sequence[Disfluency]] = get_args(Disfluency)
 
 
 class TagRater(Struct, frozen=True):
-    """Who tagged recordings."""
+    """A rater who tagged recordings."""
 
     name: str
     recordings: int
 
 
 class TagAgreement(Struct, frozen=True):
-    """How far raters agree on whether recordings have a disfluency of one class."""
+    """Agreement of raters on whether recordings have a disfluency of one class."""
 
     kind: Disfluency
     n: Annotated[int, Meta(description="recordings that two raters or more tagged")]
@@ -56,7 +56,7 @@ class TagAgreement(Struct, frozen=True):
 
 
 class DisfluencyAgreement(Struct, frozen=True):
-    """What `fdbcore agree` says of tags."""
+    """The result of `fdbcore agree` on tags."""
 
     schema: Literal["fdbcore.disfluency_agreement/1"]
     raters: list[TagRater]
@@ -65,7 +65,7 @@ class DisfluencyAgreement(Struct, frozen=True):
 
 
 def holds_tags(path: Path) -> bool:
-    """Whether it is a table of tags, by its header, or a file of recorded scenarios."""
+    """True if it is a table of tags, by its header, or a file of recorded scenarios."""
     if path.suffix.lower() != ".json":
         return {RECORDING, TAGS} <= {*columns_of(path)}
     try:

@@ -37,7 +37,7 @@ from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse
 
 TOKENS_OF_A_MARK: Final = 60
-"""What a judge writes for a mark with its reason: about forty words."""
+"""Tokens that a judge writes for a mark with its reason: about forty words."""
 
 
 def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, show: Callable[[str], None]) -> Scored:
@@ -71,7 +71,7 @@ def score(runs: Sequence[Path], options: Mapping[str, Any], jobs: int | None, sh
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Who hears, by name, and who judges, the first of each for the main tables; rule: see `rows.rule_of`."""
+    """The transcribers by name, and the judges, the first of each for the main tables; rule: see `rows.rule_of`."""
 
     sources: Mapping[str, WordSource]
     judging: JudgeOptions
@@ -181,7 +181,7 @@ def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
 
 
 def expected(runs: Sequence[Path], options: Mapping[str, Any], show: Callable[[str], None]) -> Iterator[ExpectedUse]:
-    """What `score` would ask with these arguments; recognisers first. Errors as of `score`."""
+    """The requests of `score` with these arguments; to recognisers first. Errors as of `score`."""
     scoring = Scoring.of(options)
     judges = scoring.judging.judges
     cases, _, _ = dialogues_of([run for run in runs if not is_of_replies(run)], show)

@@ -1,1 +1,1 @@
-"""How far annotators agree, and how well the measures go with people's ratings."""
+"""Agreement of annotators, and the correlation of the measures with people's ratings."""

@@ -1,4 +1,4 @@
-"""How far two annotators agree on the acts of the same replies, be they people or models."""
+"""Agreement of two annotators on the acts of the same replies, be they people or models."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Key: TypeAlias = tuple[str, str, int]  # id, system, repeat
 
 
 class ActsAgreement(TypedDict):
-    """How far two annotators agree on the acts of the same replies."""
+    """Agreement of two annotators on the acts of the same replies."""
 
     schema: Literal["fdbcore.agreement/1"]
     annotators: list[str]
@@ -110,7 +110,7 @@ def _responses(path: Path, as_given: bool, tags: TagSet | None) -> tuple[list[Re
 
 
 def _holds_responses(path: Path) -> bool:
-    """Whether the first line that is JSON names a system, as lines of responses do."""
+    """True if the first line that is JSON names a system, as lines of responses do."""
     try:
         lines = read_whole(path).decode("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError):
@@ -130,7 +130,7 @@ def agreement(
     resamples: int = RESAMPLES,
     tags: TagSet | None = None,
 ) -> ActsAgreement:
-    """How far two annotators agree on the replies that both labelled.
+    """The agreement of two annotators on the replies that both labelled.
 
     `wed`: the mean distance; it is the same in both directions. `wlcs_a`, `wlcs_b`: the share of each annotator's
     weight that lies in a common subsequence. `identical`: the share of replies with the same acts in the same order.
@@ -191,7 +191,7 @@ def _reply(key: Key) -> str:
 
 
 def paired_acts(alignments: ActAlignments) -> tuple[Floats, Floats]:
-    """How often each act of the first is paired with each act of the second: (replies, n²), row by row of (n, n).
+    """Counts of each pair of an act of the first and one of the second: (replies, n²), row by row of (n, n).
 
     n: how many acts there are, and one for none. And the summed absolute difference of importance of matched acts, and
     how many acts match: (replies, 2).

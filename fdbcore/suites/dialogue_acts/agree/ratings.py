@@ -1,4 +1,4 @@
-"""How well WLCS, WED and F1 go with people's ratings of the same replies: Pearson's and Spearman's correlation.
+"""Correlation of WLCS, WED and F1 with people's ratings of the same replies: Pearson's and Spearman's.
 
 Ratings are CSV tables with a header, a row a reply and rater:
 
@@ -64,7 +64,7 @@ class ReplyKey(NamedTuple):
 
 
 def holds_ratings(path: Path) -> bool:
-    """Whether it is a table of ratings of replies, by its header."""
+    """True if it is a table of ratings of replies, by its header."""
     return {*NEEDED} <= {*columns_of(path)}
 
 

@@ -70,7 +70,7 @@ def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
 
 
 def _metrics() -> list[dict[str, Any]]:
-    """What is rated in every dialogue."""
+    """The metrics that are rated in every dialogue."""
     rubrics = {name: rubrics_of_marks()[name][0] for name in TITLES}
     return [_metric(name, TITLES[name], of.ask_of_dialogue, of) for name, of in rubrics.items()]
 
@@ -80,7 +80,7 @@ def _metric(id_: str, title: str, ask: str, of: RubricWording) -> dict[str, Any]
 
 
 def _dialogue(keyed: KeyedDialogue) -> dict[str, Any]:
-    """What a rater reads of a dialogue. InputError if its audio cannot be played any more."""
+    """The parts of a dialogue that a rater reads. InputError if its audio cannot be played any more."""
     recording = Reading(Path(keyed.call))
     if (why := changed_source(recording)) is not None:
         raise InputError(f"{keyed.call}: expected audio, got none: {why}")
