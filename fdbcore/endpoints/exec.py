@@ -249,7 +249,7 @@ class CommandEndpoint(StreamParty):
             self.stream.note("event", name="stderr", data=text)
 
     async def _farewell(self, process: subprocess.Popen[bytes], lines: Task, cut_bytes: int) -> str:
-        """Why the command's output ended; if something went wrong, with the last line of its standard error."""
+        """The cause of the end of the output; if something went wrong, with the last line of its standard error."""
         status = await exit_status(process, GRACE_S)
         await asyncio.wait((lines,), timeout=_QUIET_S)
         if status is not None:
@@ -273,7 +273,7 @@ class CommandEndpoint(StreamParty):
 
 
 def _text_of(line: bytes) -> dict[str, Any] | None:
-    """What a line tells of the command's words, without its type; None for any other line."""
+    """The command's words that a line tells of, without its type; None for any other line."""
     told = json_object(line)
     return told if told is not None and told.pop("type", None) == "text" else None
 

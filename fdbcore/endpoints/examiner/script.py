@@ -125,7 +125,7 @@ class Script:
 
     @property
     def speaks(self) -> bool:
-        """Whether it has texts."""
+        """True if it has texts."""
         return any(line.say is not None for line in self.lines)
 
 
@@ -199,7 +199,7 @@ def _delay_s(values: Mapping[str, Any]) -> float | None:
 
 
 def _is_json(arguments: object) -> bool:
-    """Whether arguments are a text, or a table that JSON can hold (TOML has dates, and numbers that are none)."""
+    """True if arguments are a text, or a table that JSON can hold (TOML has dates, and numbers that are none)."""
     try:
         json.dumps(arguments, allow_nan=False)
     except (TypeError, ValueError):

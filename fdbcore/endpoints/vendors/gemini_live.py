@@ -72,7 +72,7 @@ _BY_TEXT: Final = tuple(
     )
 )
 _BY_CODE: Final = {1001: GOING, 1007: SETTING, 1008: SETTING, 1011: SERVER, 1012: GOING, 1013: BUSY}
-"""What the code of a close means if its text is not known. 1007 means CONTEXT once the session has begun."""
+"""Causes by the code of a close, if its text is not known. 1007 means CONTEXT once the session has begun."""
 
 _MODERATED: Final = re.compile(r"REJECTED|PROHIBITED|SAFETY|BLOCKLIST|UNSAFE")
 """Reasons for which a turn is over because of its content; the session goes on."""

@@ -170,7 +170,7 @@ class LiveKit(StreamParty, LoggedParty):
         return [Service("audio", self._place.rpartition(":")[0] or self._place)]
 
     def describe(self) -> Mapping[str, Any]:
-        """Where it is, who we are there, and whom we hear, as JSON values without secrets."""
+        """The room, who we are there, and whom we hear, as JSON values without secrets."""
         agent = self._visit.describe() if self._visit is not None else {}
         return {
             "kind": self._kind,

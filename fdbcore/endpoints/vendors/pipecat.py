@@ -152,6 +152,6 @@ class PipecatBot(WebRtcParty, Dialled):
         event_loop().call_soon_threadsafe(self._begin)
 
     def describe(self) -> Mapping[str, Any]:
-        """How the bot is reached, and what it said of itself as it got ready, as JSON values."""
+        """The way to the bot, and what it said of itself as it got ready, as JSON values."""
         asked = {"asked": self._body} if self._body else {}
         return {**super().describe(), **asked, **({"session": self._events.ready} if self._events.ready else {})}

@@ -149,7 +149,7 @@ class Peer:
             self.leave(f"connection failed, {self._stage()}" if state == "failed" else HUNG_UP)
 
     def _stage(self) -> str:
-        """How far connecting came, to help find what blocked it."""
+        """The stage that connecting reached, to help find what blocked it."""
         if self._connection.iceConnectionState == "completed":
             return "with a path by ICE, without encryption by DTLS"
         offered = f" (offered {', '.join(self._addresses)} alone; see `candidates`)" if self._addresses else ""
