@@ -61,7 +61,7 @@ class CallAudio(NamedTuple):
 
     @property
     def unplayable(self) -> str | None:
-        """Why a browser cannot play the audio that there is, and what helps; None if it can."""
+        """The reason why a browser cannot play the audio that there is, and what helps; None if it can."""
         if self.codecs is None:
             return None
         return f"browsers cannot play its source ({self.codecs}); a page by `fdbcore report RUN --call NAME` can"

@@ -151,7 +151,7 @@ def _gate(gate: GateResult, listed: _Listed) -> dict[str, Any]:
 
 
 def _worse(document: RunComparison, listed: _Listed) -> list[dict[str, Any]]:
-    """What to listen to of each measure that got worse, and the moments that are longer than nearly all before.
+    """Moments to listen to of each measure that got worse, and those that are longer than nearly all before.
 
     Those are listed whole; the others without what is listed already.
     """
