@@ -45,7 +45,7 @@ class ComparedCalls(LongerBetween):
 
 
 class DescribedRun(TypedDict):
-    """What was compared, and what made it."""
+    """A run that was compared, and what made it."""
 
     path: str
     calls: Count
@@ -72,7 +72,7 @@ class RunComparison(TypedDict):
 
 COMPARISON_SCHEMA: Final = "fdbcore.comparison/2"
 Names: TypeAlias = tuple[str, str]
-"""What notes call two runs."""
+"""Names of two runs in notes."""
 RUN_AND_BASELINE: Final = ("run", "baseline")
 MOST_NAMES: Final = 3
 """At most this many calls are named in a note."""
@@ -276,7 +276,7 @@ def compare(
 
 
 def described(corpus: Run) -> DescribedRun:
-    """What a document says of a run."""
+    """A run, as a document has it."""
     return {
         "path": str(corpus.path),
         "calls": len(corpus.calls),

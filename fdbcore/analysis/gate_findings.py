@@ -1,4 +1,4 @@
-"""What is wrong with the calls that a passed gate counts: a side that fell silent makes no figure worse."""
+"""Faults of the calls that a passed gate counts: a side that fell silent makes no figure worse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to listen to where a gate failed or a measure got worse: the worst moments, which show it to a listener."""
+"""Moments to listen to where a gate failed or a measure got worse: the worst ones, which show it to a listener."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fdbcore.types.units import Seconds
 
 
 class GateMoment(TypedDict):
-    """What to listen to where a gate failed: a moment of a call, or the whole call."""
+    """A moment to listen to where a gate failed: of a call, or the whole call."""
 
     call: str
     file: Annotated[str, Meta(description="its audio, from the folder of the run")]

@@ -201,7 +201,7 @@ def _but(decision: Decision, beside: FindingsBeside) -> list[str]:
 
 
 def _unanswered(group: CallGroup, share: str) -> list[str]:
-    """How many opportunities have no answer, which no answer time counts, if it is more than MOST_UNANSWERED.
+    """Opportunities without an answer, which no answer time counts, in words, if more than MOST_UNANSWERED are.
 
     share: the id of what counts them, "" for measures of all opportunities.
     """

@@ -28,7 +28,7 @@ from fdbcore.types.units import Count
 
 
 class Exceeding(TypedDict):
-    """How many calls of a side, or clusters of calls, have a moment that is as long, or longer by as much."""
+    """The number of a side's calls, or clusters of calls, with a moment that is as long, or longer by as much."""
 
     clusters: Count
     of: Count
@@ -85,7 +85,7 @@ class _ReadCall:
 
 @dataclass(frozen=True, slots=True)
 class _Longer:
-    """By how many ticks a moment is longer than its like on the other side, or than the limit of its kind."""
+    """The excess in ticks of a moment over its like on the other side, or over the limit of its kind."""
 
     ticks: int
     call: Call
@@ -94,7 +94,7 @@ class _Longer:
 
 @dataclass(frozen=True)
 class _Question:
-    """Whether one side of a comparison has longer moments of a kind.
+    """A question: does one side of a comparison have longer moments of a kind?
 
     sizes, is_a: of each cluster that differs, by how many ticks at most, and whether A has the longer moment. longer:
     the moments of A that are longer than their like, or than `from_ticks` if the clusters are no pairs. of: how many
@@ -117,7 +117,7 @@ class _Question:
         return Largest.of(self.sizes, self.is_a, most, None if self.is_paired else self.of)
 
     def told(self, p: float) -> LongerMoments:
-        """What is above the limit above which A has the most, as JSON values."""
+        """The moments above the limit above which A has the most, as JSON values."""
         n, _ = self.largest.most_uneven()
         least_ticks = sorted(self.sizes, reverse=True)[n - 1]
         above = sorted((each for each in self.longer if each.ticks >= least_ticks), key=lambda each: -each.ticks)
@@ -198,7 +198,7 @@ def _read(compared: Sequence[Matched]) -> Mapping[Path, _ReadCall]:
 
 
 def _questions(matched: Matched, read: Mapping[Path, _ReadCall]) -> Iterator[_Question]:
-    """What is asked of a comparison: each kind of moment, of A; of B too if neither side is the later one."""
+    """The questions to a comparison: each kind of moment, of A; of B too if neither side is the later one."""
     a, b = _by_cluster(matched.a, matched.clusters_a, read), _by_cluster(matched.b, matched.clusters_b, read)
     pairs: list[_Pair] = [(a.get(name, ()), b.get(name, ())) for name in dict.fromkeys([*a, *b])]
     if matched.paired_by:  # more calls have more moments, so a cluster with fewer on one side is no pair

@@ -38,7 +38,7 @@ STATEMENTS_SCHEMA: Final = "fdbcore.statements/1"
 
 
 class Evidence(TypedDict):
-    """What the statements rest on, and which calls are in none of them."""
+    """The basis of the statements, and which calls are in none of them."""
 
     schema: Literal["fdbcore.statements/1"]
     run: Annotated[str, Meta(description="the name of its folder")]
@@ -65,7 +65,7 @@ class StatedGroups(StatedGroup):
 
 
 class Statements(Evidence, StatedGroups):
-    """What holds of a run: its measures, its groups, how these differ. Fields may be added under the same version; a
+    """Statements on a run: its measures, its groups, how these differ. Fields may be added under the same version; a
     field is never given another meaning."""
 
     input: Annotated[list[str], Meta(description="what must be known of the audio")]
@@ -140,7 +140,7 @@ def score(
 
 
 def _evidence(run: Run, settings: Settings, by: str | None, unread: Mapping[str, str]) -> Evidence:
-    """How the scores were made, and which calls are left out."""
+    """The origin of the scores, and which calls are left out."""
     unscored = {call.name: call.unscored for call in run.calls if call.unscored is not None}
     return {
         "schema": STATEMENTS_SCHEMA,
