@@ -33,7 +33,8 @@ FEWEST_TIMES: Final = 3
 """A silence of one side is a finding if the other side spoke at least this often during it."""
 LEAST_SILENT_TICKS: Final = 10 * TICKS_PER_S
 WAITS_TICKS, FEWEST_WAITS = 13 * TICKS_PER_S // 10, 4
-"""Who leaves so long a pause waits for an answer; so often, nobody who tells a story leaves one."""
+"""Length and count of waits: who leaves so long a pause waits for an answer; nobody who tells a story does so this
+often."""
 IN_VAIN_SHARE: Final = 0.25
 MOST_OF_THE_SPEECH: Final = 0.9
 LEAST_SPEECH_TICKS: Final = 30 * TICKS_PER_S
@@ -53,7 +54,7 @@ FEWEST_OF_A_CALL, FITTING_BY_CHANCE = 4, 0.5
 
 
 class Finding(TypedDict):
-    """What must be said of the call first, in plain words: who was silent, and since when."""
+    """A finding that must be told of the call first, in plain words: who was silent, and since when."""
 
     id: str
     side: Side | None
@@ -67,7 +68,7 @@ class Finding(TypedDict):
 
 @dataclass(frozen=True)
 class CheckedCall:
-    """What the checks need of a recording."""
+    """A recording, as the checks need it."""
 
     reading: Reading
 
@@ -78,12 +79,12 @@ class CheckedCall:
 
     @property
     def start_tick(self) -> int:
-        """Where the first kept span of the recording begins."""
+        """The start of the first kept span of the recording."""
         return self.reading.kept[0][0]
 
     @property
     def end_tick(self) -> int:
-        """Where the last kept span of the recording ends."""
+        """The end of the last kept span of the recording."""
         return self.reading.kept[-1][1]
 
     @property
@@ -93,12 +94,12 @@ class CheckedCall:
 
     @cached_property
     def times(self) -> dict[Side, Spans]:
-        """When each side spoke: IPUs less than resume_ms apart are joined. int64 (n, 2) in ticks."""
+        """Speech times of each side: IPUs less than resume_ms apart are joined."""
         return {side: joined(self.dialogue.ipus[side], self.dialogue.settings.ticks("resume_ms")) for side in SIDES}
 
     def unheard_sound(self, side: Side, start_tick: int, end_tick: int) -> Span | None:
-        """From where to where a side is as loud as speech in a stretch in which the detector heard none of it: such as
-        a choppy voice. None if it is not, or as even as noise. What sounds beside the other side may be echo of it.
+        """The loud span of a side, as loud as speech, in a stretch in which the detector heard none: such as a choppy
+        voice. None if it is not, or as even as noise. What sounds beside the other side may be echo of it.
         """
         alone = ~near(self.dialogue.speaking[other_side(side)][start_tick:end_tick], ECHO_REACH_TICKS)
         if self.reading.left_out:
@@ -110,7 +111,7 @@ class CheckedCall:
         return start_tick + int(loud[0]), start_tick + int(loud[-1]) + 1
 
     def silent(self, side: Side) -> bool:
-        """Whether a side has no speech."""
+        """True if a side has no speech."""
         return not len(self.dialogue.ipus[side])
 
 
@@ -138,7 +139,7 @@ def findings(reading: Reading) -> list[Finding]:
 
 
 def nothing_to_measure(recording: Recording) -> str | None:
-    """Why there is nothing to measure: nobody speaks in the recording. None if somebody does."""
+    """The reason why there is nothing to measure: nobody speaks in the recording. None if somebody does."""
     if any(event.kind == "speech_start" for event in recording.turn_events):
         return None
     level = loudest(_heard_peaks(recording))
@@ -214,7 +215,7 @@ def fell_silent(heard: CheckedCall) -> Iterator[Finding]:
 def _is_waited_for(
     heard: CheckedCall, side: Side, silence: Span, spoken: Sequence[Sequence[int]], lapse_ticks: int
 ) -> bool:
-    """Whether the other side, which spoke so in this silence, waited for an answer in it."""
+    """True if the other side, which spoke so in this silence, waited for an answer in it."""
     start, end = silence
     lapses = heard.dialogue.lapses
     of_silence = lapses[(lapses[:, 0] >= start) & (lapses[:, 0] < end)]
@@ -351,7 +352,7 @@ CHECKS: Final[Mapping[str, Check]] = {
 
 
 def _late(labels: Sequence[Label], heard: CheckedCall) -> tuple[int, int]:
-    """How many ticks the labels are late (if negative, early) where most of them fit, and how many fit then."""
+    """Delay of the labels in ticks (negative: early) where most of them fit, and how many fit then."""
 
     def fitting(late_s: float) -> int:
         moved = (replace(each, start_s=each.start_s - late_s, end_s=each.end_s - late_s) for each in labels)
@@ -366,7 +367,7 @@ def _late(labels: Sequence[Label], heard: CheckedCall) -> tuple[int, int]:
 
 
 def _fits(label: Label, heard: CheckedCall, side: Side) -> bool:
-    """Whether a side stops speaking where the label says that a turn ends, or speaks in most of labelled speech."""
+    """True if a side stops speaking where the label says that a turn ends, or speaks in most of labelled speech."""
     if label.kind == "turn_end":
         ends = heard.dialogue.ipus[side][:, 1]
         return bool((np.abs(ends - label.end_tick) <= LABEL_REACH_TICKS).any())

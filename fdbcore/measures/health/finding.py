@@ -79,7 +79,7 @@ def near(ticks: Bools, distance_ticks: int) -> Bools:
 
 
 def counts(ticks: Bools, before: int, after: int) -> Iterator[tuple[slice, npt.NDArray[np.int32]]]:
-    """How many ticks are True from `before` ticks before each tick of (n,) to `after` ticks after it, in blocks.
+    """Counts of True ticks from `before` ticks before each tick of (n,) to `after` ticks after it, in blocks.
 
     Yields a block of ticks, and its counts, int32.
     """
