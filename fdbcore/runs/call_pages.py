@@ -82,7 +82,7 @@ def write_call_pages(
 
 
 def _made(path: Path) -> Mapping[str, str]:
-    """What the pages of a run were made from; nothing if that is not known."""
+    """The origins of a run's pages; nothing if they are not known."""
     with suppress(RecordingError):
         found = read_json(path / PAGES / MADE)
         return found if isinstance(found, dict) else {}
@@ -90,7 +90,7 @@ def _made(path: Path) -> Mapping[str, str]:
 
 
 def _from_what(call: Call, verdict: CallVerdict | None, shown: PageParts) -> str | None:
-    """What the page of a call is made from; None without facts about it, so that it is always made."""
+    """The origin of a call's page; None without facts about it, so that it is always made."""
     if call.state is None:
         return None
     heard = call_audio(call.recording, call.path) if shown.audio else None
@@ -99,7 +99,7 @@ def _from_what(call: Call, verdict: CallVerdict | None, shown: PageParts) -> str
 
 
 def _page_state(from_what: str | None, call: Call) -> str | None:
-    """What a page is made from, with the size and time of its file, which others may write too; None without one."""
+    """The origin of a page, with the size and time of its file, which others may write too; None without one."""
     with suppress(OSError):
         stat = os.stat(f"{call.path}/{REPORT}")
         return from_what and f"{from_what} {stat.st_size} {stat.st_mtime_ns}"
@@ -107,7 +107,7 @@ def _page_state(from_what: str | None, call: Call) -> str | None:
 
 
 def _is_kept(before: str | None, from_what: str | None, call: Call) -> bool:
-    """Whether the page of a call is there, and would be made from the same again."""
+    """True if the page of a call is there, and would be made from the same again."""
     return before is not None and before == _page_state(from_what, call)
 
 

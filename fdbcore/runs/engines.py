@@ -1,4 +1,4 @@
-"""Where work is done: on this machine, or on the cluster that an address names."""
+"""Engines that do the work: this machine, or the cluster that an address names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fdbcore.session.converse import LiveSettings
 
 
 def executor_of(engine: str | None, jobs: int | None = None) -> Executor:
-    """What works on many items, `jobs` at a time; engine: "ray" or "ray://HOST:PORT", None for this machine.
+    """The executor for many items, `jobs` at a time; engine: "ray" or "ray://HOST:PORT", None for this machine.
 
     SettingsError if there is no such engine, or none that can be reached; MissingExtraError without Ray.
     """
@@ -28,7 +28,7 @@ def executor_of(engine: str | None, jobs: int | None = None) -> Executor:
 
 
 def held_calls(executor: Executor, jobs: int | str) -> Callable[[Path, LiveSettings], HeldCalls] | None:
-    """What holds live calls on the nodes of `executor`, `jobs` at a time on each; None for this machine."""
+    """The holder of live calls on the nodes of `executor`, `jobs` at a time on each; None for this machine."""
     if isinstance(executor, Workers):
         return None
     from fdbcore.runs.ray_calls import CallsOnCluster

@@ -36,7 +36,7 @@ _CLOSING_S: Final = 20.0  # how long nodes that were asked to end their calls ma
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a node needs to know. calls: at a time; None for as many as it holds on time."""
+    """The facts that a node needs. calls: at a time; None for as many as it holds on time."""
 
     here: Here
     run_path: Path
@@ -45,7 +45,7 @@ class _Wanted:
 
 
 class _Told(NamedTuple):
-    """What a node tells. at_once: how many calls it can hold; 0 while it loads. ticks: of those that it holds.
+    """A message of a node. at_once: how many calls it can hold; 0 while it loads. ticks: of those that it holds.
 
     error: why it can hold no other call.
     """
@@ -139,8 +139,8 @@ class _Node:
 
 
 def _speak_to_ray(connection: Connection, address: str, wanted: _Wanted) -> None:
-    """What the process does. It takes `LiveCall`s, and sends how many can be held, once a node has joined, and
-    (CallNews, ticks); or a text if none can be held.
+    """Speak to Ray: the life of the process. It takes `LiveCall`s, and sends how many can be held, once a node has
+    joined, and (CallNews, ticks); or a text if none can be held.
     """
     if (refusal := why_not_joined(address)) is not None:
         connection.send(refusal)

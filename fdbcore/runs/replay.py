@@ -71,7 +71,7 @@ _PARTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """How the calls of a run are replayed.
+    """Settings of a run's replay.
 
     vad, changes: the detector of both sides, and settings of the turn detector, where they differ from those of a
     session's recording (or from the defaults). real_time: keep the real clock. line_open: B could have answered until
@@ -224,7 +224,7 @@ def _case_path(run_path: Path, session: SessionInput) -> Path:
 
 
 def _is_replaceable(path: Path) -> bool:
-    """Whether a recording may be made in `path`: it is free, or holds an earlier recording, perhaps an unfinished one.
+    """True if a recording may be made in `path`: it is free, or holds an earlier recording, perhaps an unfinished one.
 
     A recording whose process died early has no meta.json: it is a folder with derived/, which is made first, and
     nothing but files of a recording.
@@ -260,7 +260,7 @@ def _meta(vads: tuple[Vad, Vad], turns: TurnSettings, asked: ReplaySettings) -> 
 
 
 def compared(held: Recording, replayed: Recording) -> tuple[bool | None, list[str]]:
-    """Whether a replay gave the same turn events and activity as the conversation, and how it differs.
+    """True if a replay gave the same turn events and activity as the conversation; and the differences.
 
     The first is None if the conversation was cut off before they were stored. The differences are a line each, first
     of the settings, then of the results.

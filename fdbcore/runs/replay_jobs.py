@@ -123,7 +123,7 @@ def _move_places(recording: Path, old: Path, new: Path) -> None:
 
 
 def _files_of(folder: Path) -> dict[Path, int]:
-    """When each file of a folder was written."""
+    """The times at which the files of a folder were written."""
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
@@ -243,7 +243,7 @@ def _same(recording: Recording, session: SessionInput, settings: ReplaySettings)
 
 
 def _has_what_is_beside(recording: Recording, session: SessionInput) -> bool:
-    """Whether the recording has the words and annotations that lie beside the session's audio now, and no others."""
+    """True if the recording has the words and annotations that lie beside the session's audio now, and no others."""
     found = {path.stem: read_json(path) for path in (recording.path / DERIVED).glob("[AB].json")}
     kept = {side: {name: each for name, each in words.items() if name != OF_ACTIVITY} for side, words in found.items()}
     beside: list[object] = with_places_from(recording.path, [kept_words(session.words), session.annotations()])
