@@ -54,7 +54,7 @@ class EnergyVad(Vad):
 
     @property
     def seems_active(self) -> bool:
-        """Whether the newest tick is loud enough to be speech."""
+        """True if the newest tick is loud enough to be speech."""
         return self._detector.seems_active
 
     def finish(self) -> list[bool]:
@@ -106,7 +106,7 @@ class SileroVad:
 
     @property
     def seems_active(self) -> bool:
-        """Whether the newest tick is loud enough, and the model has just found speech."""
+        """True if the newest tick is loud enough, and the model has just found speech."""
         return any(one >= ON for one in self._probabilities[-SEEN_WINDOWS:]) and self._detector.seems_active
 
     def finish(self) -> list[bool]:
