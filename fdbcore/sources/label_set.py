@@ -41,7 +41,7 @@ KIND_NAMES: Final = {name: kind for kind, names in _KINDS.items() for name in na
 """The names that a kind may have, in any case, with spaces, hyphens or underscores. A turn counts as its end."""
 
 LEFT_OUT: Final = "left_out"
-"""What exports call a span that a user leaves out."""
+"""The name in exports of a span that a user leaves out."""
 
 EVENTS: Final = frozenset({*get_args(TurnKind), "overlap", LEFT_OUT} - set(KIND_NAMES))
 """Names of what exports list beside labels. They are not labels, and are skipped without a note."""
@@ -136,7 +136,7 @@ def side_and_kind(text: str) -> tuple[str, str]:
 
 
 def is_known(kind: str) -> bool:
-    """Whether a text is the name of a kind, or of what exports list beside labels."""
+    """True if a text is the name of a kind, or of what exports list beside labels."""
     return plain(kind) in KIND_NAMES or plain(kind) in EVENTS
 
 

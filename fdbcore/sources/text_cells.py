@@ -12,7 +12,7 @@ from fdbcore.runtime.redaction import visible
 
 _NUMBER: Final = r" *[+-]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?:[eE][+-]?\d+)? *%? *(?![\s\S])"
 FORMULA: Final = rf"'*(?!'|{_NUMBER})(?:[\t\r\n]|[\s\ufeff\x1c-\x1f\x85]*[=+\-@＝＋－＠])"
-"""How a text begins that a spreadsheet would take for a formula, also for scripts of pages; numbers are none.
+"""The beginning of a text that a spreadsheet would take for a formula, also for scripts of pages; numbers are none.
 
 Marks before it are part of it, so that a text which itself begins with one is read as it was, too.
 """
