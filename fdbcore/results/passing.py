@@ -1,4 +1,4 @@
-"""How often systems pass items: pass@k and pass^k (`fdbcore.stats.passes`), means over ids with k trials or more."""
+"""Pass rates of systems: pass@k and pass^k (`fdbcore.stats.passes`), means over ids with k trials or more."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def passes_of(
     *,
     least_trials: int = 1,
 ) -> Passes | None:
-    """How often the system of these items passes them, for each k up to the most trials of an id.
+    """Pass rates of the system of these items, for each k up to the most trials of an id.
 
     verdict: whether an item passes; None: it cannot be told. None if none can be told, or if no id has `least_trials`.
     """
