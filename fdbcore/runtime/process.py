@@ -58,7 +58,7 @@ class WorkerProcess:
         return found
 
     def cause_of_death(self) -> str:
-        """How the process ended, in words."""
+        """The end of the process, in words."""
         self._process.join(_DYING_S)
         code = self._process.exitcode
         return f"killed by {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"
