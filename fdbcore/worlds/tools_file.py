@@ -30,7 +30,7 @@ from fdbcore.types.tools import MOST_RESULT_BYTES, Tool
 from fdbcore.worlds.function_world import SETTINGS, SetWorld
 
 START_S: Final = 30.0
-"""How long the file may take to load."""
+"""Time that the file may take to load."""
 
 _CLOSE_S: Final = 4 * GRACE_S
 
