@@ -138,7 +138,7 @@ def _write_pages(document: RunComparison, run: Run, asked: ReportOptions, shown:
 
 
 def without_page(calls: Iterable[Call], moments: Iterable[GateMoment]) -> list[Call]:
-    """Those of the calls that have any of these moments, and no page yet."""
+    """The calls that have any of these moments, and no page yet."""
     from fdbcore.recording.files import REPORT
 
     names = {moment["call"] for moment in moments}

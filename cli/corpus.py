@@ -147,7 +147,7 @@ class _Display:
         )
 
     def so_far(self) -> str:
-        """How many calls have ended, as a part of a sentence."""
+        """The number of calls that have ended, as a part of a sentence."""
         return f", {self._progress.ended:,} of {self._progress.calls:,} calls ended" if self._progress else ""
 
     def _line(self, progress: ReplayProgress) -> str:
@@ -188,7 +188,7 @@ def check_usable(detectors: Sequence[str]) -> None:
 
 
 def by_detectors(run: Run, others: Sequence[str], executor: Executor) -> Sensitivity:
-    """What other detectors make of the scored calls of a run."""
+    """Figures of other detectors for the scored calls of a run."""
     from fdbcore.analysis.groups import CallGroup
     from fdbcore.analysis.sensitivity import sensitivity
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fdbcore.sources.sessions import SessionInput
 
 SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
-"""How often the progress of one call is shown, on the timeline of the call."""
+"""Interval at which the progress of one call is shown, on the timeline of the call."""
 
 
 @click.command(short_help="Measure recorded calls.")

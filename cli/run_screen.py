@@ -1,4 +1,4 @@
-"""What `fdbcore run` prints as the run goes on, its results, and its exit code."""
+"""The output of `fdbcore run` as the run goes on, its results, and its exit code."""
 
 from __future__ import annotations
 
@@ -125,14 +125,14 @@ class RunScreen(Display):
         return DONE if held.is_whole else FAILED
 
     def _left_text(self, left: int, how: str = "") -> str:
-        """How many cases are left, and the command that goes on."""
+        """The number of cases left, and the command that goes on."""
         if left:
             return f"{left} of {len(self.folder.plan.cases)} cases left; {how}{self._same} to continue"
         return f"all cases have ended and are kept; {self._same} for the results"
 
 
 def _is_text_only(folder: RunFolder) -> bool:
-    """Whether every case that is done was answered in text alone, so that there is no turn-taking to measure."""
+    """True if every case that is done was answered in text alone, so that there is no turn-taking to measure."""
     from fdbcore.session.converse import IN_TEXT
 
     outcomes = [outcome for case in folder.plan.cases if (outcome := folder.outcome(case)) is not None]
@@ -140,7 +140,7 @@ def _is_text_only(folder: RunFolder) -> bool:
 
 
 def _outcome_lines(summary: RunSummary) -> Iterator[str]:
-    """How the cases of each system ended; of several systems only the reasons, as a table shows the counts."""
+    """The endings of each system's cases; of several systems only the reasons, as a table shows the counts."""
     from fdbcore.report.terminal import filled
 
     systems = summary["systems"]
@@ -152,7 +152,7 @@ def _outcome_lines(summary: RunSummary) -> Iterator[str]:
 
 
 def _counts_text(counts: CaseCounts) -> str:
-    """How many cases have ended, and how: "38 of 40 cases ended: 36 done, 1 failed, 1 invalid"."""
+    """Counts of ended cases by kind: "38 of 40 cases ended: 36 done, 1 failed, 1 invalid"."""
     declined = f"{counts['declined']} declined, " if counts["declined"] else ""
     kinds = f"{counts['done']} done, {declined}{counts['failed']} failed, {counts['invalid']} invalid"
     again = f"; {counts['again']} run more than once" if counts["again"] else ""
@@ -160,7 +160,7 @@ def _counts_text(counts: CaseCounts) -> str:
 
 
 def _of_first(folder: RunFolder, first: Sequence[Case], left: int) -> Iterator[str]:
-    """What each of the first cases took and cost, and about what those that are left will take and cost."""
+    """Length and cost of each of the first cases, and an estimate of both for those that are left."""
     from fdbcore.measures.costs import total
     from fdbcore.recording.run import state_of_case
     from fdbcore.report.format import clock_text, cost_in_short, cost_text, usd_text
