@@ -66,7 +66,7 @@ def replay_calls(
         corpus = Run(settings.run_path)
         try:
             moved = by_detectors(corpus, others, executor) if others and corpus.scored else None
-        except FdbError:  # what the first detector decided stays
+        except FdbError:  # the first detector's decisions stay
             write_results(corpus, executor=executor, on_call=on_written(display.status))
             raise
         run = write_results(corpus, executor=executor, on_call=on_written(display.status), detectors=moved)

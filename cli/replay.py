@@ -178,7 +178,7 @@ def _replay(
             try:
                 content["detectors"] = by_detectors(alone, others, ThisProcess())
             except FdbError:
-                write_report(reading, content)  # what the first detector decided stays
+                write_report(reading, content)  # the first detector's decisions stay
                 raise
         write_report(reading, content)
     return reading, content

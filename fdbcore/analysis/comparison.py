@@ -188,7 +188,7 @@ class Sides:
         Of all calls, beside groups, only the moments that are longer are listed, if there are any.
         """
         matched, lonely = pairs(self.of_run, self.of_baseline, by, cluster) if self.baseline or by else ([], [])
-        # What got worse in a few calls of each group may be too little in any of them: all are asked together too.
+        # A change in a few calls of each group may be too little in any of them: all are asked together too.
         whole = match("all calls", self.of_run, self.of_baseline, cluster) if self.of_baseline and by else None
         found = [*zip(matched, rows(matched), strict=True), *([(whole, [])] if whole else [])]
         longer_of = longer_moments([of for of, _ in found])

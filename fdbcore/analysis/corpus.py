@@ -172,7 +172,7 @@ class Run:
 def _checked_calls(path: Path, table: FactsTable) -> Iterator[Call]:
     """The calls of a run. One with a damaged file that figures come from is unreadable: it counts nowhere."""
     for call in _calls(path, table):
-        if call.unscored is not None and call.status in (WAITING, FAILED):  # what lies in its folder is of earlier
+        if call.unscored is not None and call.status in (WAITING, FAILED):  # its folder holds an earlier one
             yield call
             continue
         try:

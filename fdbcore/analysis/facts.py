@@ -1,4 +1,4 @@
-"""Facts of a call for figures of many calls. All of it is computed from the call's files, and JSON can hold it.
+"""Each call's part in figures of many calls. All of it is computed from the call's files, and JSON can hold it.
 
 The table of a run keeps the facts of its calls (see `fdbcore.analysis.facts_table`), so that figures of a hundred
 thousand calls need not read a million small files.

@@ -78,7 +78,7 @@ class FloorTransfersOfSides(TypedDict):
 
 
 class ReferenceRow(TypedDict):
-    """The share of time filled with something, here and in the reference."""
+    """The filling of time with something, here and in the reference."""
 
     run: Summary
     reference: Summary

@@ -55,7 +55,7 @@ _DELAY_SAMPLES: Final = {
 }
 _MPEG_AUDIO: Final = frozenset({"mp2", "mp3"})
 
-# What leaves its length open says so. WAV, FLAC and MP3 do so in most streams.
+# Files that leave their length open say so. WAV, FLAC and MP3 do so in most streams.
 _STATE_END: Final = frozenset({"aiff", "au", "caf", "matroska,webm", "w64"})
 
 # Ogg FLAC has a timestamp only at the end of each page: a gap can be seen, but not where in the page it lies.

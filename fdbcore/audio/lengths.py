@@ -81,7 +81,7 @@ _MPEG_KBIT_S: Final = {
     (False, 2): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
 }
 _MPEG_RATES_HZ: Final = (44_100, 48_000, 32_000)
-_MPEG_HALVED: Final = {3: 0, 2: 1, 0: 2}  # how often the rate is halved, by the code of the version (MPEG-1, 2, 2.5)
+_MPEG_HALVED: Final = {3: 0, 2: 1, 0: 2}  # halvings of the rate by the code of the version (MPEG-1, 2, 2.5)
 
 
 def stated_s(container: Any, stream: Any, path: Path) -> float | None:  # noqa: ANN401

@@ -35,7 +35,7 @@ MOST_QUEUED_SAMPLES: Final = 2 * SAMPLE_RATE_HZ
 
 Task: TypeAlias = "asyncio.Task[None]"
 
-_QUIET_S = 0.1  # how long to wait for output that should not come, or for the last lines of standard error
+_QUIET_S = 0.1  # wait for output that should not come, or for the last lines of standard error
 
 SETTINGS: Final = (
     Setting("clocking", "see below", default="input", choices=("input", "burst")),

@@ -107,7 +107,7 @@ class Playout:
         self._incoming: deque[tuple[int, int, int]] = deque()  # at_ns since tick 0, start_sample, samples
         self._arrived: list[tuple[int, int, int]] = []
         self._pieces: deque[tuple[int, int]] = deque()  # start_sample, at_sample; from the one that is heard on
-        self._step = -1  # that is heard, or the number of the burst
+        self._step = -1  # the step that is heard, or the number of the burst
         self._transit_samples = 0  # the slowest in it so far
         self._wait_log = WaitLog()
         self._floor = NoiseFloor()

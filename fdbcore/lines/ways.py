@@ -113,7 +113,7 @@ class Telephone(Way):
         resamplers = self._down.delay_samples * SAMPLE_RATE_HZ // RATE_HZ + self._up.delay_samples
         self.delay_samples = resamplers + TAPS // 2 * SAMPLE_RATE_HZ // RATE_HZ
         self._filter = _band_pass()
-        self._heard = np.zeros(TAPS - 1)  # what the filter still needs of what came before
+        self._heard = np.zeros(TAPS - 1)  # earlier samples that the filter still needs
         self._ready = np.zeros(resamplers, np.int16)
 
     def carry(self, frame: Pcm, other: Pcm) -> Pcm:

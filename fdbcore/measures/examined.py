@@ -48,8 +48,8 @@ class Proof:
 
 @dataclass(slots=True)
 class Utterance:
-    """Words that the examiner said at once. silence_ms: of the system, after which it was to speak. text: None if it
-    does not tell its words. end_tick: None if the call ended. is_heard: half of it or more was.
+    """An utterance of the examiner. silence_ms: of the system, after which it was to speak. text: None if it does not
+    tell its words. end_tick: None if the call ended. is_heard: half of it or more was.
     """
 
     tick: int

@@ -33,8 +33,8 @@ FEWEST_TIMES: Final = 3
 """A silence of one side is a finding if the other side spoke at least this often during it."""
 LEAST_SILENT_TICKS: Final = 10 * TICKS_PER_S
 WAITS_TICKS, FEWEST_WAITS = 13 * TICKS_PER_S // 10, 4
-"""Length and count of waits: who leaves so long a pause waits for an answer; nobody who tells a story does so this
-often."""
+"""Length and count of waits: who leaves so long a pause waits for an answer; so often, nobody who tells a story
+does."""
 IN_VAIN_SHARE: Final = 0.25
 MOST_OF_THE_SPEECH: Final = 0.9
 LEAST_SPEECH_TICKS: Final = 30 * TICKS_PER_S
@@ -46,7 +46,7 @@ AS_SPEECH_PEAK: Final = FULL_SCALE // 100  # -40 dBFS
 LEAST_LOUD_TICKS: Final = 2 * TICKS_PER_S
 UNEVEN: Final = 4  # times as loud as the softest fifth, 12 dB; of noise that does not change it is 3 to 6 dB
 ECHO_REACH_TICKS: Final = 6 * TICKS_PER_S // 10
-MOST_LATE_S, MOST_SHIFTED = 15.0, 500  # how far labels are looked for at another time, and at most how many
+MOST_LATE_S, MOST_SHIFTED = 15.0, 500  # reach of the search for labels at another time, and their number at most
 LABEL_REACH_TICKS: Final = 3 * TICKS_PER_S // 10
 FEWEST_LABELS: Final = 3
 NEARLY_ALL: Final = 0.9
@@ -362,7 +362,7 @@ def _late(labels: Sequence[Label], heard: CheckedCall) -> tuple[int, int]:
     fits = np.array([fitting(each) for each in late_s.tolist()])
     best_s = late_s[fits == fits.max()]
     nearest_s = best_s[np.abs(best_s).argmin()]
-    middle_s = float(np.median(best_s[np.abs(best_s - nearest_s) <= 1]))  # what fits as well around it
+    middle_s = float(np.median(best_s[np.abs(best_s - nearest_s) <= 1]))  # the middle of equally good fits around it
     return round(middle_s * TICKS_PER_S), int(fits.max())
 
 

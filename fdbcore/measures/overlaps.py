@@ -254,7 +254,7 @@ def chance_of_stop(
     first = ipus[:, 0] + settings.ticks("simultaneous_ms") + 1
     last = ipus[:, 1] - (0 if also_terminal else settings.ticks("terminal_ms"))
     starts, ends = first[first < last], last[first < last]
-    before = np.append(0, (ends - starts).cumsum())  # how many ticks count before each of the spans, and in all
+    before = np.append(0, (ends - starts).cumsum())  # ticks that count before each of the spans, and in all
     if not before[-1] or not len(lengths_ticks):
         return None
 

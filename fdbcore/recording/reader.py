@@ -366,7 +366,7 @@ class Recording:
             of_form(path, event, FORMS.get(kind if isinstance(kind, str) else "", ANY_EVENT), f"line {number}: ")
         if (n_events := self.meta.get("n_events", 0)) > len(events):
             raise RecordingError(f"{path}: damaged: expected {n_events} lines, as it was closed, got {len(events)}")
-        closed = b"".join(line + b"\n" for line in lines[:n_events])  # what came later stands behind it
+        closed = b"".join(line + b"\n" for line in lines[:n_events])  # later lines stand behind it
         self._refuse_another(EVENTS, hashlib.sha256(closed).hexdigest())
         if torn and self.meta.get("status") == "complete":
             raise RecordingError(f"{path}: damaged: its last line is cut off")

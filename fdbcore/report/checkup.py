@@ -26,7 +26,7 @@ class CheckedSession(TypedDict, total=False):
 
 
 class Probe(TypedDict):
-    """A system's presence."""
+    """The readiness of a system."""
 
     ready: bool
     seconds: NotRequired[Annotated[float, Meta(description="until it was ready")]]
@@ -43,8 +43,8 @@ class CheckedModel(TypedDict):
 
 
 class Checkup(TypedDict, total=False):
-    """The checks of audio, which is to be measured, of this machine's timing, and of systems. Fields may be added under
-    the same version; a field is never given another meaning."""
+    """The health of audio to be measured, the timing of this machine, and the readiness of systems. Fields may be added
+    under the same version; a field is never given another meaning."""
 
     schema: Required[Literal["fdbcore.doctor/1"]]
     files: Annotated[dict[str, CheckedSession], Meta(description="by the name of the session")]

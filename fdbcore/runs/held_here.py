@@ -42,7 +42,7 @@ their time (`python -m benchmarks live`), and the death of a process loses no mo
 SWITCH_INTERVAL_S: Final = 0.0005
 """Time that a thread may hold the GIL while others wait for it: a twentieth of a tick (sys.setswitchinterval)."""
 
-_CLOSING_S: Final = 5.0  # how long calls that were asked to end now may take
+_CLOSING_S: Final = 5.0  # time for calls that were asked to end now
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,14 +24,14 @@ from fdbcore.runtime.process import WorkerProcess
 from fdbcore.runtime.waits import Wait
 from fdbcore.session.converse import OPENING, LiveSettings
 
-_LOOK_S: Final = 0.25  # how long a node waits for something to tell
-_POLL_S: Final = 0.02  # how long the process waits for what nodes tell before it looks for new calls
-_NODES_EVERY_NS: Final = 10**9  # how often it looks which nodes there are
+_LOOK_S: Final = 0.25  # wait of a node for something to tell
+_POLL_S: Final = 0.02  # wait of the process for messages of nodes before it looks for new calls
+_NODES_EVERY_NS: Final = 10**9  # interval at which it looks which nodes there are
 # A call that was lost is held again when what still runs of it there has ended: `workers`.
 _ENDING_NS: Final = 7 * 10**9
-# What does not answer for so long is ended: Ray takes half of it to notice that a node died.
+# A process that does not answer for so long is ended: Ray takes half of it to notice that a node died.
 _GONE_NS: Final = 40 * 10**9
-_CLOSING_S: Final = 20.0  # how long nodes that were asked to end their calls may take
+_CLOSING_S: Final = 20.0  # time for nodes that were asked to end their calls
 
 
 @dataclass(frozen=True, slots=True)

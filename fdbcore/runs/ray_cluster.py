@@ -22,7 +22,7 @@ from fdbcore.runs.ray_hosts import hosting
 from fdbcore.runs.ray_tasks import JOINING_S, Needs, RayEntry
 from fdbcore.runtime.executor import LOOK_S, Item, Result, WorkResult
 
-_REACHING_S: Final = 5.0  # how long the head of a cluster may take to answer
+_REACHING_S: Final = 5.0  # time for the head of a cluster to answer
 
 
 class RayCluster:

@@ -37,8 +37,8 @@ JOINING_S: Final = 60.0
 """Time that Ray may take until the first processor is ours."""
 
 _PER_SLOT: Final = 2  # tasks that the cluster has for each that it can work on, so that no processor waits for its next
-_POLL_S: Final = 0.02  # how long the process waits for results before it looks for new items
-_ROOM_EVERY_NS: Final = 10**9  # how often it looks how many processors there are
+_POLL_S: Final = 0.02  # wait of the process for results before it looks for new items
+_ROOM_EVERY_NS: Final = 10**9  # interval at which it counts the processors
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _speak_to_ray(
     connection: Connection, address: str, jobs: int, work: Callable[[Any], object], here: Here, needs: Needs
 ) -> None:
     """Speak to Ray: the life of the process, see `RayEntry.process`."""
-    if here.log is None:  # what Ray prints is nothing for the terminal
+    if here.log is None:  # Ray's prints are nothing for the terminal
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)

@@ -173,7 +173,7 @@ def replay_session(
                 recording.note(left_out=to_builtins(within_call(left_out, ticks)))
             if held is not None:
                 _keep_live_facts(recording, held)
-        del recording  # what it still holds of each tick is written
+        del recording  # this writes its values of each tick
         reading = Reading(path)
         keep_health(reading, probe)
     for side, said in words.items():

@@ -42,7 +42,7 @@ SAVE_EVERY_S: Final = 10.0
 """Interval at which corpus.json is written. A kill loses at most this much of it, but no finished recording."""
 
 _RATE_OVER_S: Final = 60.0  # the span over which speed is averaged
-_LEAVING_S: Final = 10.0  # how long to wait for the processes of a killed replay to end
+_LEAVING_S: Final = 10.0  # wait for the processes of a killed replay to end
 _NOT_YET: Final = "not replayed yet"
 
 

@@ -27,7 +27,7 @@ from fdbcore.types import TICKS_PER_S
 BACK_OFF_S: Final = (2.0, 15.0)
 """The pauses before a case is held for the second and for the third time."""
 
-_LOOK_S: Final = 0.25  # how often progress is reported, and a request to stop is noticed
+_LOOK_S: Final = 0.25  # interval at which progress is reported, and a request to stop is noticed
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ class Store:
 
         self._url = url
         try:
-            # What is listed is never remembered: other machines write, too.
+            # Listings are never remembered: other machines write, too.
             self._files: Any = fsspec.filesystem(scheme, use_listings_cache=False)
         except ValueError as error:
             raise SettingsError(f"--store {url}: {error}") from None

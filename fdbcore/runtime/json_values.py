@@ -107,7 +107,7 @@ def _finite(number: str) -> float:
 
 def _whole(number: str) -> int:
     if len(number) > sys.float_info.max_10_exp:
-        _finite(number)  # who computes with it makes a float of it
+        _finite(number)  # any computation makes a float of it
     return int(number)
 
 

@@ -49,7 +49,7 @@ SILENT, IN_TEXT = "no speech found", "replied in text alone"
 """Reasons of outcomes. SILENT: the detector found no speech on a side, so there is nothing to measure. IN_TEXT: the
 system answered, but in text, so its speech cannot be measured."""
 
-_LOOK_S: Final = 0.1  # how often to check whether the parties are open, and whether to stop
+_LOOK_S: Final = 0.1  # interval of checks: are the parties open, is it to stop?
 
 NOT_COUNTED: Final = "compute time not counted"
 """A caution for every reader of a conversation in lockstep: its latencies leave this out."""
@@ -308,7 +308,7 @@ class CallEnding:
 
     def __init__(self, rule: CallEnd) -> None:
         self._quiet_ticks, self._most_ticks = round(rule.quiet_s * TICKS_PER_S), round(rule.most_s * TICKS_PER_S)
-        self._read = 0  # how many turn events were read
+        self._read = 0  # turn events read
         self._speaking: set[Side] = set()
         self._end: dict[Side, int | None] = {"A": None, "B": None}
 

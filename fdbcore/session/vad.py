@@ -218,7 +218,7 @@ def vads_of(recording: Recording, kept: Sequence[Span] | None = None) -> tuple[V
     makes: list[Callable[[], Vad]] = []
     for side in SIDES:
         described = {**recording.meta["settings"]["vad"][side]}
-        described.pop("bias_ms", None)  # which older recordings state
+        described.pop("bias_ms", None)  # older recordings state it
         check_installed(described["name"], str(recording.path))
         # The source rate is not stored, but it decides between the two models: try both.
         candidates = [partial(make_vad, described["name"], rate_hz) for rate_hz in (SAMPLE_RATE_HZ, TELEPHONE_RATE_HZ)]

@@ -153,7 +153,7 @@ def _document(text: str) -> Mapping[str, Any] | list[Any] | None:
             raise ValueError(f"expected {_FORMS}, got {what}: leave it out, or give a log of the agent's own")
     if isinstance(found, list):
         return found
-    if isinstance(found, dict) and isinstance(found.get("message"), dict):  # what Vapi sends to servers
+    if isinstance(found, dict) and isinstance(found.get("message"), dict):  # as Vapi sends it to servers
         found = found["message"]
     return found if isinstance(found, dict) and not _DOCUMENTS.isdisjoint(found) else None
 

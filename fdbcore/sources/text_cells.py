@@ -25,7 +25,7 @@ def marked(cell: object) -> object:
     """A cell as it is written: a text is `visible`, with the mark ' before one that begins like a FORMULA."""
     if not isinstance(cell, str):
         return cell
-    text = visible(_WRITTEN.sub(rf"\{_BACKSLASH}u\1", cell))  # what is in the text like this is no character of it
+    text = visible(_WRITTEN.sub(rf"\{_BACKSLASH}u\1", cell))  # such a mark in the text itself is no character of it
     return f"'{text}" if _FORMULA.match(text) else text
 
 

@@ -60,7 +60,7 @@ class ToolsFile(SetWorld):
         self._reading: asyncio.Task[None] | None = None
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._number = 0
-        self._ended = ""  # why the process will answer no more
+        self._ended = ""  # the reason why the process will answer no more
 
     def open(self) -> None:
         """Start the process and wait until it has loaded the file. SettingsError if the file cannot be used."""

@@ -139,7 +139,7 @@ class Examiner(Endpoint):
         self._tick = 0
         self._cue: Cue | None = None
         self._cue_tick = 0  # since which the present cue holds
-        self._waits_for: tuple[What, Cue] | None = None  # what the actor has not got ready yet
+        self._waits_for: tuple[What, Cue] | None = None  # speech that the actor has not got ready yet
         self._said: _Utterance | None = None
         self._sayings = 0
         self._turns = 0
@@ -212,7 +212,7 @@ class Examiner(Endpoint):
         """Its interruptions and backchannels."""
         return self._planted
 
-    # What it does
+    # Actions
 
     def _act(self, tick: int) -> None:
         """Do what the cue of this tick asks for."""

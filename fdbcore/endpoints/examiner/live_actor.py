@@ -69,12 +69,12 @@ class LiveActor(Actor):
         self._first_tick = 0
         self._system_speaks = False
         self._settled_tick = 0
-        self._speech: Speech | None = None  # what is heard now
+        self._speech: Speech | None = None  # heard now
         self._frames: list[Pcm] = []  # of it
         self._own_words = OwnWords()
         self._error: PartyError | None = None
 
-    # What the examiner calls before and after the conversation, and in each tick
+    # Called by the examiner before and after the conversation, and in each tick
 
     @property
     def error(self) -> PartyError | None:
@@ -139,7 +139,7 @@ class LiveActor(Actor):
             self._speech.coming_ticks = self._own_words.unheard_ms // TICK_MS
         return [*happened, *rest, *self._own_words.told(tick)]
 
-    # What it decides
+    # Decisions
 
     def reported(self) -> Sequence[ActorReport]:
         """The goals that the party has reported."""
@@ -176,7 +176,7 @@ class LiveActor(Actor):
         self._knows_end = self.agenda.present is None
         return "ok", {"next": part.after_report(self._brief, self.agenda.number)}
 
-    # What it says
+    # Speech
 
     def words(self, tick: int, item: str) -> Speech | None:
         """The speech that waits, for the present goal; if none does, the party is asked for it."""
@@ -297,7 +297,7 @@ class OwnWords:
         self._heard: list[str] = []  # items, since the present saying began
         self._dropped: set[str] = set()
         self._takes_back = False
-        self._saying = ""  # that is not told yet
+        self._saying = ""  # the saying not told yet
         self._start_tick = 0
         self._end_tick: int | None = None
         self._happened: list[Happening] = []

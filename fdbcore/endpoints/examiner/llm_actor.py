@@ -58,7 +58,7 @@ class LlmActor(VoicedActor):
         self._lines: list[ChatLine] = []
         self._thought: Thought | None = None  # of which the decision is not taken yet
         self._says: Thought | None = None  # whose words are said now, or next
-        self._left: list[Thought] = []  # which nobody wants any more
+        self._left: list[Thought] = []  # thoughts that nobody wants any more
         self._failed: PartyError | None = None
         self._is_speaking = False
         self._thinks_ahead = False  # of the cue, by which it has to have decided

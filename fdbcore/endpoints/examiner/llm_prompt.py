@@ -58,7 +58,7 @@ class LlmReply(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChatLine:
-    """The words of a side, once. is_cut: it broke off, and this is what was heard of it."""
+    """A line of the conversation, by one side. is_cut: it broke off, and this is what was heard of it."""
 
     who: Literal["You", "Assistant"]
     text: str

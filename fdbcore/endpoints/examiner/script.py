@@ -3,8 +3,8 @@
     level_dbov = -26.0           # active speech level of each line, after ITU-T P.56
     noise_dbov = -65.0           # white comfort noise throughout; digital silence if left out
     seed = 0                     # of the noise
-    yield_ms = 300               # how soon a line stops once the other side is known to speak
-    tail_s = 2.0                 # how long to stay after the last line
+    yield_ms = 300               # delay until a line stops once the other side is known to speak
+    tail_s = 2.0                 # stay after the last line
     language = "en"              # of the texts, which chooses the voice
     voice = "hibari:heart?pitch_semitones=-4"   # any speaker instead (see `fdbcore.registry.SPEAKERS`)
 

@@ -25,7 +25,7 @@ class VoicedActor(Actor):
     def __init__(self, address: str, settings: ActorSettings) -> None:
         self.name = address
         self._brief, self._settings = settings.brief, settings
-        self._texts: set[tuple[str, str]] = set()  # that count for this call, also if an earlier one had them spoken
+        self._texts: set[tuple[str, str]] = set()  # counted for this call, also if an earlier one had them spoken
         self._listened = False  # to all of the present answer
         self._counted: deque[ModelUsage] = deque()  # by its models, each on a thread of its own
         self._ears = None if settings.transcriber is None else Ears(settings.transcriber, self._counted.append)

@@ -147,7 +147,7 @@ class Items:
             if item in self._cut:
                 continue
             if self._waits(item):
-                self._to_report.appendleft(item)  # what follows it waits too
+                self._to_report.appendleft(item)  # later items wait, too
                 break
             over.append(self.said(item))
         return over

@@ -154,7 +154,7 @@ class JsonWs(RuledParty):
         """See `VendorParty.take_audio`."""
         self._play(data)
 
-    # What goes
+    # Messages out
 
     def audio(self, packet: bytes) -> Message:
         """See `VendorParty.audio`."""

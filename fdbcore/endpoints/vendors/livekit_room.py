@@ -116,7 +116,7 @@ class AgentRoom:
         self._party.end(reason, transient)
         self._over.set()
 
-    # What happens in the room
+    # Events of the room
 
     def _note_arrival(self, who: rtc.RemoteParticipant) -> None:
         self._meet(who)

@@ -160,7 +160,7 @@ class OpenAILive(AccountParty, VendorParty):
         super().start(origin_ns)
         self._times.origin_ns = origin_ns
 
-    # What comes and goes
+    # Messages in and out
 
     def audio(self, packet: bytes) -> Message:
         """See `VendorParty.audio`."""

@@ -110,7 +110,7 @@ class VendorParty(StreamParty, LoggedParty):
             self.stream, lambda reason: self.farewell(), self.parting, self._answered if self.answer else None
         )
 
-    # What a subclass adds
+    # For subclasses to add
 
     @abstractmethod
     async def where(self) -> tuple[str, Mapping[str, str]]:
@@ -171,7 +171,7 @@ class VendorParty(StreamParty, LoggedParty):
         self.transient |= error.transient
         return str(error)
 
-    # What it may use
+    # For subclasses to use
 
     def cut_short(self) -> list[Json]:
         """Drop what was not yet heard. Returns of each item that is cut short: {"item", "heard_ms", "said_ms"}."""
@@ -193,7 +193,7 @@ class VendorParty(StreamParty, LoggedParty):
         """Send messages."""
         self._line.put(None, [self.write(message) for message in messages])
 
-    # What the loop calls
+    # Called by the loop
 
     def open(self, side: Side) -> None:
         """Connect, and agree on the session. PartyError if the party is not available."""

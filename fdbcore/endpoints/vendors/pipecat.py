@@ -144,7 +144,7 @@ class PipecatBot(WebRtcParty, Dialled):
                 "runs? (rtvi=false for a bot that does not speak RTVI)"
             )
 
-    # What the loop calls
+    # Called by the loop
 
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now: the bot may greet. What it says before is not heard."""

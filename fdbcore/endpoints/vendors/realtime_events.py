@@ -80,7 +80,7 @@ class RealtimeParty(AccountParty):
         self._active: set[str] = set()  # responses that are under way
         self._unanswered: set[str] = set()  # complete calls without a result
         self._owes_response = False  # results were sent that the model has not been asked to go on with
-        self._recital: Json | None = None  # what is to be said word for word, once no response is under way
+        self._recital: Json | None = None  # an item to be said word for word, once no response is under way
 
     @abstractmethod
     def interrupt(self) -> None:
@@ -91,7 +91,7 @@ class RealtimeParty(AccountParty):
         """The time of the session at which the server had heard so much audio."""
 
     def services(self) -> Sequence[Service]:
-        """The servers that are sent audio: the model's, and the same for the transcription."""
+        """The service for audio, and the same for the transcription."""
         (own,) = super().services()
         transcriber = transcriber_of(self.asked)
         return [own, own._replace(model=transcriber)] if own.vendor and transcriber else [own]

@@ -188,7 +188,7 @@ class OpenAIRealtimeCall(RealtimeParty, WebRtcParty):
         """See `RealtimeParty.session_ms`. The server's clock is taken to begin with our first packet."""
         return self._opened_leg().session_ms(party_ms)
 
-    # What the loop calls
+    # Called by the loop
 
     def say(self, tick: int) -> Pcm | None:
         """The server's frame of `tick`, int16 (480,); None once it has gone."""

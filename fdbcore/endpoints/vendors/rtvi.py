@@ -52,7 +52,7 @@ class RtviEvents:
     def __init__(self, line: LoggedParty) -> None:
         self.ready: Json = {}
         self._line = line
-        self._awaited: set[str] = set()  # what the model has yet to give of the answer that it began
+        self._awaited: set[str] = set()  # parts that the model has yet to give of the answer that it began
         self._tells_input = False
         self._saying: dict[str, _Saying] = {}  # by its segment
         self._calls: dict[str, str] = {}  # the names of calls that have not ended

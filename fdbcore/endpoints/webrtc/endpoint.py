@@ -248,8 +248,8 @@ class Joined(WebRtcEndpoint):
         self._early = early.get(self.place) if self.page else None
         self._port = self._early.number if self._early else self._port
         self._seat: Seat | None = None
-        self._uses_server = False  # whether the server of its port must be released
-        self._begun = False  # whether a peer is connected; no other may come after it
+        self._uses_server = False  # True: the server of its port must be released
+        self._begun = False  # True: a peer is connected; no other may come after it
 
     @property
     def place(self) -> Place:
@@ -366,7 +366,7 @@ class Far(Joined):
             process.kill()
             await process.wait()
             return
-        if stdout:  # what went wrong with the party: through WebRTC we only see that it hung up
+        if stdout:  # the party's error: through WebRTC we only see that it hung up
             fault = json.loads(stdout)
             self.left, self.transient = fault["reason"], fault["transient"]
         elif process.returncode:

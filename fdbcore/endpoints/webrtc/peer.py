@@ -22,7 +22,7 @@ SHORT_PACKET_MS: Final = 10
 LONG_PACKET_MS: Final = 20
 PACKETS_S: Final = 1.0  # the clock map needs packets for this long ...
 SILENCE_S: Final = 2.0  # ... but a peer that sends none holds up the start only this long
-REMOTE_SDP_CHARS: Final = 60  # how much of a bad description an error shows
+REMOTE_SDP_CHARS: Final = 60  # shown of a bad description in an error
 
 
 class Peer:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from yarl import URL
 
 HANG_UP_S: Final = 2.0
-SAID_CHARS: Final = 80  # how much of a server's error text is shown
+SAID_CHARS: Final = 80  # shown of a server's error text
 TLS_PORT: Final = 443
 
 

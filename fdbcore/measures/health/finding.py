@@ -60,7 +60,7 @@ def in_session(spans: Iterable[Span], kept: Sequence[Span]) -> list[Span]:
 
     A span that runs from one kept span into the next becomes two.
     """
-    found, before = [], 0  # how many ticks were kept before each of the kept spans
+    found, before = [], 0  # ticks kept before each of the kept spans
     starts_before = [(start, end, before := before + end - start) for start, end in kept]
     for first, last in spans:
         for start, end, through in starts_before:

@@ -227,7 +227,7 @@ class _Worker:
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._complaints):
             if stream is not None:
-                with suppress(OSError):  # what was written into a pipe may reach nobody any more
+                with suppress(OSError):  # a request in the pipe may reach nobody any more
                     stream.close()
 
     def _answer(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ MISSED: Final = "missed"
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """The way to the words of live parties.
+    """Settings for the words of live parties.
 
     transcriber: what hears the turns that have no text; None: nobody. is_whole: all that a party said in the call is
     its reply, not its turn after the user's alone.

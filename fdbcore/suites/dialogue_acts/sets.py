@@ -281,7 +281,7 @@ def _joined(steps: Sequence[Step], text: str) -> Step:
     rationale = " ".join(filter(None, (step.rationale for step in steps)))
     quotes = [step.words for step in steps if step.words]
     words, start = " ".join(quotes), text.find(quotes[0]) if quotes else -1
-    if start >= 0 and (last := text.find(quotes[-1], start)) >= 0:  # what the text has from the first to the last
+    if start >= 0 and (last := text.find(quotes[-1], start)) >= 0:  # the text from the first to the last
         words = text[start : last + len(quotes[-1])]
     return Step(steps[0].act, sum(step.importance for step in steps), words, rationale=rationale)
 

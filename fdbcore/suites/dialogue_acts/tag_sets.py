@@ -4,7 +4,7 @@ A file `acts.toml` in a folder of prompts (see `prompts`) sets the acts of the s
 Without one, the acts are the seven of the paper.
 
     name = "mine"
-    rules.en = "..."                # how to annotate, after the definitions; none are needed
+    rules.en = "..."                # rules of annotation, after the definitions; none are needed
 
     [[acts]]
     name = "Question"

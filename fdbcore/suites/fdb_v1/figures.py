@@ -183,7 +183,7 @@ def excluded_pauses(sample: UserSample, dialogue: Dialogue) -> Counter[str]:
 
 def took_over(sample: UserSample, dialogue: Dialogue) -> bool:
     """True if the system spoke for at least 1 s from its first to its last sound; after an interruption, if there is
-    one. Where only backchannels are wanted, whether one stretch of its speech is as long.
+    one. Where only backchannels are wanted, if one stretch of its speech is as long.
     """
     since = max((in_ticks(span)[1] for span in sample.spans), default=0) if sample.task == INTERRUPTION else 0
     spoken = [(max(start, since), end) for start, end in dialogue.ipus["B"].tolist() if end > since]

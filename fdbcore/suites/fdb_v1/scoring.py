@@ -70,7 +70,7 @@ class V1Item(Struct, frozen=True):
 
 
 class V1Settings(PooledWith, frozen=True, kw_only=True):
-    """The makers of the scores."""
+    """The transcribers, detectors and judge that scored."""
 
     transcribers: list[str]
     detectors: Annotated[list[str], Meta(description="the first is that of the recordings")]

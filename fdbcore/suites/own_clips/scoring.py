@@ -124,8 +124,8 @@ def _refuse_of_others(named: Sequence[str], known: Sequence[tuple[str, Sequence[
 def _columns(
     table: CallTable, of_labels: Collection[str], known: Sequence[tuple[str, Sequence[Path]]], oddities: Oddities
 ) -> dict[int, dict[str, str]]:
-    """Columns of each clip in the table's rows. of_labels: the columns that do not. SettingsError if rows differ in
-    that, or for a column that has the name of one that every run has."""
+    """The columns of each clip, by its rows. of_labels: the columns that are not among them. SettingsError if rows
+    differ in that, or for a column that has the name of one that every run has."""
     index = NameIndex(known)
     table = table.naming(index)
     named = [row[table.files[0]] for row in table.rows]

@@ -68,7 +68,7 @@ PROVEN: Final = (
     "left_role", "off_script", "unstated", "closed_early", "in_pause", "cut_in", "not_yielded", "too_soon", "too_late",
     "contradicted", "deaf", "stalled", "muted",
 )  # fmt: skip
-"""Faults counted of an examiner, each with its proof; fields of `Examined`."""
+"""Counts on an examiner, each with its proof; fields of `Examined`."""
 
 
 _LONGEST_PAUSE_TICKS: Final = 3 * TICKS_PER_S

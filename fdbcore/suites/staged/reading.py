@@ -47,7 +47,7 @@ _LANGUAGE: Final = re.compile(r"[a-z]{2,3}")
 UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 """Kana and Chinese characters: they stand for about half a word each."""
 FEWEST_WORDS, MOST_WORDS = 8, 40
-"""Bounds of what one says in one go."""
+"""Words that one says in one go, at least and at most."""
 _MOST_GROUPS: Final = 4
 _KEY_AND_VALUE: Final = 2
 NEAR: Final = 0.2

@@ -21,7 +21,7 @@ from fdbcore.types.scorecard import ScoredCase
 
 WIDTH: Final = 420
 MARGIN: Final = 6
-ROW: Final = WIDTH - 2 * MARGIN  # what 1.00 is wide, unless a row or the cost needs more
+ROW: Final = WIDTH - 2 * MARGIN  # width of 1.00, unless a row or the cost needs more
 BLOCK_HEIGHT, GAP, COST_HEIGHT = 38, 58, 20
 SAID_PX, TEXT_PX, NAME_PX, WEIGHT_PX = 14, 13, 12, 11
 PADDING: Final = 6
