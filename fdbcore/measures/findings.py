@@ -33,8 +33,7 @@ FEWEST_TIMES: Final = 3
 """A silence of one side is a finding if the other side spoke at least this often during it."""
 LEAST_SILENT_TICKS: Final = 10 * TICKS_PER_S
 WAITS_TICKS, FEWEST_WAITS = 13 * TICKS_PER_S // 10, 4
-"""Length and count of waits: who leaves so long a pause waits for an answer; so often, nobody who tells a story
-does."""
+"""Waits: who leaves so long a pause waits for an answer; so often, nobody who tells a story leaves one."""
 IN_VAIN_SHARE: Final = 0.25
 MOST_OF_THE_SPEECH: Final = 0.9
 LEAST_SPEECH_TICKS: Final = 30 * TICKS_PER_S
