@@ -52,7 +52,7 @@ def error_also_in_files(asked: ReportOptions) -> Iterator[None]:
             (asked.comment, comment.FORM, comment.comment_of_error(str(error))),
         ):
             if path is not None:
-                with suppress(SettingsError):  # what stands there now is no such file
+                with suppress(SettingsError):  # the file there now is none such
                     _write_own(path, form, text)
         raise
 

@@ -127,7 +127,7 @@ class ReplayScreen(Teller, ReplayWatch):
         self._status.clear()
 
     def so_far(self) -> str:
-        """How many calls have ended, as a part of a sentence."""
+        """The number of calls that have ended, as a part of a sentence."""
         return f", {self._progress.ended:,} of {self._progress.calls:,} calls ended" if self._progress else ""
 
     def _failed(self, text: str) -> None:

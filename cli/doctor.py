@@ -115,7 +115,7 @@ def _examine(files: Sequence[str], vad: str, show: bool) -> tuple[dict[str, Chec
 
 
 def _is_fit(health: CheckedSession) -> bool:
-    """Whether audio with this health can be measured; a file that could not be read has no verdict."""
+    """True if audio with this health can be measured; a file that could not be read has no verdict."""
     if "verdict" not in health:
         return False
     both_speak = all(health["sides"][side]["speech_s"] for side in SIDES)
@@ -175,7 +175,7 @@ def _test(systems: Sequence[str], show: bool) -> tuple[TimingSelftest, dict[str,
 
 
 def _calls_at_once(show: bool) -> CallsAtOnce:
-    """How many live calls this machine holds at once; it is kept for `--jobs auto`."""
+    """The number of live calls that this machine holds at once; it is kept for `--jobs auto`."""
     from fdbcore.runs.calls_at_once import measured_calls_at_once
 
     from .status import Status, Teller
@@ -189,7 +189,7 @@ def _calls_at_once(show: bool) -> CallsAtOnce:
 
 
 def _calls_told(found: CallsAtOnce) -> Iterator[str]:
-    """What was measured, in lines for a reader."""
+    """The measurement, in lines for a reader."""
     from fdbcore.runs.calls_at_once import probe_text
 
     most = found.most
@@ -205,7 +205,7 @@ def _calls_told(found: CallsAtOnce) -> Iterator[str]:
 
 
 def _fetched_models(show: bool) -> dict[str, CheckedModel]:
-    """Whether the files of each local model that has been fetched are whole; models that were not are left out."""
+    """The state of each fetched local model's files, whole or not; models that were not fetched are left out."""
     from fdbcore.models.packaged import catalogue, megabytes, verify
 
     found: dict[str, CheckedModel] = {}
@@ -232,7 +232,7 @@ def _system(address: str) -> Endpoint:
 
 
 def _probe(party: Any) -> Probe:  # noqa: ANN401
-    """Whether the party became ready, after how many seconds, and its own description; or why it did not."""
+    """The party's readiness, with the seconds that took and its own description; or why it did not become ready."""
     from fdbcore.clock import now_ns
     from fdbcore.runtime.redaction import redacted
 

@@ -15,7 +15,7 @@ from fdbcore.runtime.address import KEY_VARIABLE
 
 _SECRET: Final = re.compile(r".*_(?:KEY|TOKEN|SECRET)|AWS_ACCESS_KEY_ID")
 _NEVER: Final = re.compile(r"(?:LD|DYLD|XDG|FDBCORE)_(?!TOKEN$).*|PYTHON.*|.*(?:PROXY|URL)", re.IGNORECASE)
-"""What decides which code runs, where files lie and who is asked, whatever else a name looks like."""
+"""Variables that decide which code runs, where files lie and who is asked, whatever else a name looks like."""
 _NAMED: Final = re.compile(rf"\b{KEY_VARIABLE.name}=([^&\s]+)")
 _SHOWABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*", re.ASCII)
 """Other names may be parts of a secret that stands there by mistake."""

@@ -74,7 +74,7 @@ def export(run: Path | None, fmt: str, out: Path | None) -> None:
 
 
 def _why_left_out(call: Call, fmt: str) -> str | None:
-    """Why a call of the run is not exported; None if it is.
+    """The reason why a call of the run is not exported; None if it is.
 
     A call that failed is left out even if an earlier replay has left a recording under its name."""
     from fdbcore.report.exports.formats import left_out

@@ -74,7 +74,7 @@ class _Written(click.ParamType):  # type: ignore[type-arg]  # generic in new ver
             self.fail(str(error), param, ctx)
 
     def _describe_range(self) -> str:
-        return ""  # what --help adds to a number; the error says it
+        return ""  # the range that --help adds to a number; the error says it
 
 
 class Whole(_Written, click.IntRange):

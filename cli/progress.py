@@ -108,7 +108,7 @@ class Display(Teller, RunWatch):
                     self._print(line)
 
     def _position(self, case: Case, tick: int) -> str:
-        """How far a live call is, such as "0:12 of 1:05", or the state it is in."""
+        """Progress of a live call, such as "0:12 of 1:05", or the state it is in."""
         if tick in _NOT_LIVE:
             return _NOT_LIVE[tick]
         most = "of" if case.user.length_s is not None else "of at most"
@@ -122,7 +122,7 @@ def _invitations(case: Case) -> Iterator[str]:
 
 
 def invitation(side: Side, party: Endpoint) -> str | None:
-    """How to join as a party that waits for somebody, on a side; None for a party of another kind."""
+    """The way to join as a party that waits for somebody, on a side; None for a party of another kind."""
     from fdbcore.endpoints.webrtc.endpoint import Joined
 
     if not isinstance(party, Joined) or party.page is None:

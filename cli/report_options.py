@@ -13,7 +13,7 @@ import click
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOptions:
-    """What the user gave, as `fdbcore report --help` describes it. names: of --call. strips: of --strip."""
+    """The given options, as `fdbcore report --help` describes them. names: of --call. strips: of --strip."""
 
     runs: Sequence[Path]
     names: Sequence[str]
@@ -40,11 +40,11 @@ class ReportOptions:
 
     @property
     def compares(self) -> bool:
-        """Whether more is asked for than pages."""
+        """True if more is asked for than pages."""
         return self.has("baseline", "gate", "figures")
 
     def has(self, *names: str) -> bool:
-        """Whether the user gave one of these options."""
+        """True if the user gave one of these options."""
         values = [getattr(self, name) for name in names]
         return any(value is not None and value is not False and value not in ("", ()) for value in values)
 

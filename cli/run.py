@@ -81,7 +81,7 @@ def run(context: click.Context, /, **values: Any) -> None:  # noqa: ANN401
 
 
 def is_terminal() -> bool:
-    """Whether there is somebody to ask."""
+    """True if there is somebody to ask."""
     return sys.stdin.isatty()
 
 
@@ -94,7 +94,7 @@ def _other_run(path: Path | None, out: Path | None) -> Run | None:
 
 
 def _request(values: dict[str, Any]) -> RunRequest:
-    """What the user asks for, by the values of the options."""
+    """The run that the user asks for, by the values of the options."""
     own = {name: values.pop(name) for name in RUN_OPTIONS}
     suite = own.pop("suite")
     own["settings"], own["limits"] = options.turn_settings(own["settings"]), _limits(own["limits"])

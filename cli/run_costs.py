@@ -1,4 +1,4 @@
-"""What `fdbcore run --dry-run` prints: how many calls, hours and USD a run takes, and what goes to whom."""
+"""The output of `fdbcore run --dry-run`: how many calls, hours and USD a run takes, and what goes to whom."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def print_costs(ready: PreparedRun, request: RunRequest, as_json: bool) -> None:
 
 
 def _beside_limit(folder: RunFolder, left: Sequence[Case], max_usd: float) -> str:
-    """Whether what was spent and what the calls that are left will cost fit a limit in USD; all of them have prices.
+    """A sentence on the limit in USD: do past and expected costs fit it? All calls that are left have prices.
 
     The first call of a run begins under any limit.
     """

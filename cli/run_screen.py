@@ -1,4 +1,4 @@
-"""What `fdbcore run` prints as the run goes on, its results, and its exit code."""
+"""The output of `fdbcore run` as the run goes on, its results, and its exit code."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class RunScreen(Display):
         return DONE if held.is_whole else FAILED
 
     def _left_text(self, left: int, how: str = "") -> str:
-        """How many cases are left, and the command that goes on."""
+        """The number of cases left, and the command that goes on."""
         if left:
             return f"{left} of {len(self.folder.plan.cases)} cases left; {how}{self._same} to continue"
         return f"all cases have ended and are kept; {self._same} for the results"
@@ -144,7 +144,7 @@ def _outcome_lines(summary: RunSummary) -> Iterator[str]:
 
 
 def _counts_text(counts: CaseCounts) -> str:
-    """How many cases have ended, and how: "38 of 40 cases ended: 36 done, 1 failed, 1 invalid"."""
+    """Counts of ended cases by kind: "38 of 40 cases ended: 36 done, 1 failed, 1 invalid"."""
     declined = f"{counts['declined']} declined, " if counts["declined"] else ""
     kinds = f"{counts['done']} done, {declined}{counts['failed']} failed, {counts['invalid']} invalid"
     again = f"; {counts['again']} run more than once" if counts["again"] else ""

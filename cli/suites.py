@@ -125,7 +125,7 @@ def of_request(asked: Mapping[str, Option]) -> list[click.Parameter]:
 
 
 def parameter(option: Option, name: str = "", hidden: bool = False) -> click.Parameter:
-    """What click makes of an option. name: of its value."""
+    """The click parameter for an option. name: of its value."""
     kind: Any = _TYPES[option.kind]
     if not option.flag.startswith("-"):
         count = -1 if option.several else 1

@@ -97,11 +97,11 @@ class _SpendingLimit:
 
     @property
     def why_not(self) -> str:
-        """Why no other call may begin, in words."""
+        """The reason why no other call may begin, in words."""
         return f"{usd_text(self._spent_usd)} spent of --max-cost {self._limit_usd:g}"
 
     def allows(self, reading: Reading) -> bool:
-        """Whether a call may begin; it is then counted as sent."""
+        """True if a call may begin; it is then counted as sent."""
         from fdbcore.analysis.transcripts import seconds_to_hear
         from fdbcore.runs.estimates import expected_usd
 
@@ -175,7 +175,7 @@ def _transcribe_all(
 
 
 class _Told:
-    """What was told of the calls so far. counts: of calls and of their words."""
+    """Progress on the calls so far. counts: of calls and of their words."""
 
     def __init__(self, quiet: bool) -> None:
         self.counts = Counter[str]()
@@ -183,7 +183,7 @@ class _Told:
 
     @property
     def calls(self) -> int:
-        """How many calls are over."""
+        """The number of calls that are over."""
         return self.counts["done"] + self.counts["failed"]
 
     @contextmanager
@@ -219,7 +219,7 @@ class _Told:
 
 
 def _side_in_words(heard: SideHeard) -> str:
-    """What came of a side, such as "A 132 words, 2 of them where it was silent"."""
+    """A side's result, such as "A 132 words, 2 of them where it was silent"."""
     found = heard.transcript
     untimed = f", {found.untimed:,} more without times" if found.untimed else ""
     before = "" if heard.is_new else " (transcribed before)"

@@ -5,7 +5,7 @@
     fdbcore.call_rows(run), fdbcore.event_rows(run)        # tables for a data frame
     fdbcore.score(run, by="system")                        # measures with intervals, and which differences hold
     fdbcore.score_suite(run)                               # the measures of the benchmark that it was held for
-    fdbcore.compare(run, fdbcore.Run("OLD"))               # what changed, for better or worse
+    fdbcore.compare(run, fdbcore.Run("OLD"))               # changes, for better or worse
     fdbcore.gate(run, ["premature_per_turn <= 0.05"])      # passed, failed, or undecided
 
 The commands call these same functions. To plug in parts of your own, implement `Endpoint`, `Vad` or another of the

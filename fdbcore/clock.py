@@ -37,7 +37,7 @@ class MonotonicClock:
 
     @property
     def origin_ns(self) -> int | None:
-        """When tick 0 was due, in ns of time.monotonic_ns; None before the first `wait`."""
+        """The due time of tick 0, in ns of time.monotonic_ns; None before the first `wait`."""
         return self._pacer.origin_ns
 
     def wait(self, tick: int) -> int:

@@ -29,12 +29,12 @@ VAD_ENTRY_POINTS: Final = "fdbcore.vads"
 
 
 def is_installed_vad(name: str) -> bool:
-    """Whether a detector ships or is installed, so that a file may name it: who opens files of others runs no other."""
+    """True if a detector ships or is installed, so that a file may name it: who opens files of others runs no other."""
     return name in VADS | _installed(VAD_ENTRY_POINTS)
 
 
 def vad(name: str) -> Callable[..., Vad]:
-    """What makes the voice activity detector `name`, as make(source_rate_hz=16_000).
+    """The maker of the voice activity detector `name`, called as make(source_rate_hz=16_000).
 
     name: one of VADS, one that another package adds, or MODULE:CLASS, of a module that is installed or lies in the
     current folder. SettingsError if it is unknown or cannot be imported.
@@ -119,7 +119,7 @@ INSTRUCTED: Final = frozenset(
         "ultravox",
     }
 )
-"""Those of ENDPOINTS with the setting `instructions`: what the model is told."""
+"""Addresses in ENDPOINTS with the setting `instructions`: what the model is told."""
 
 ENTRY_POINTS: Final = "fdbcore.endpoints"
 """The group of entry points by which other packages add endpoints."""
@@ -217,7 +217,7 @@ STORE: Final = {"store": "fdbcore.cluster.store:through"}
 
 
 class Host(Protocol):
-    """Where recognisers and judges run that are found by their addresses."""
+    """A host of recognisers and judges that are found by their addresses."""
 
     def transcriber(self, address: str, made: Transcriber) -> Transcriber:
         """One that is asked there in place of `made`, which has the same address."""

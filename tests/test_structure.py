@@ -249,6 +249,14 @@ def test_every_module_can_be_imported_on_its_own() -> None:
         importlib.import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
 
 
+def test_docstrings_name_the_value_first() -> None:
+    """Thus "The wait of B", not "How long B waited"; those of methods too, and what stands below a field."""
+    opening = re.compile(r'"""(?:That|Those|What|Whether|Which|How)\b')
+    files = {*SOURCES.values(), *PACKAGE.rglob("*.py[ix]"), PACKAGE / "__init__.py"}
+    lines = ((file, line) for file in files for line in file.read_text().splitlines())
+    assert [f"{file}: {line.strip()}" for file, line in lines if opening.search(line)] == []
+
+
 @CHECKOUT
 def test_a_replay_of_a_file_seldom_climbs_to_a_higher_package_again() -> None:
     walk = [sys.executable, "-m", "benchmarks.walk", "fdbcore.runs.replay:replay_session:session"]

@@ -35,7 +35,7 @@ cdef struct Factors:
 
 
 cdef inline int64_t _swapped(int64_t both, Factors factors, int8_t reference, int8_t predicted) noexcept nogil:
-    """What it costs to substitute an act by another, in half units. both: the sum of their weights."""
+    """The cost to substitute an act by another, in half units. both: the sum of their weights."""
     if factors.first == NULL:
         return both
     return (both * factors.first[reference * factors.acts + predicted] + ONE // 2) // ONE

@@ -20,7 +20,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Groups: TypeAlias = npt.NDArray[np.intp]
 Draws: TypeAlias = npt.NDArray[np.int32]
 
-_SPREADS: Final = 6.0  # how many spreads of the place of a quantile lie above the item where its resamples begin
+_SPREADS: Final = 6.0  # spreads of the place of a quantile above the item where its resamples begin
 DRAWS_PER_CHUNK: Final = 2**18  # 1 MB: stays in the second-level cache between drawing and using
 
 

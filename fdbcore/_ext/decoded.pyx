@@ -40,7 +40,7 @@ cdef class DecodedAudio:
         return self.end < self.solid + CONCEALED_IN_A_ROW
 
     cdef bint is_quiet(self) noexcept nogil:
-        """Whether the next frame is quiet."""
+        """True if the next frame is quiet."""
         return not self.floor.is_over(self.energy())
 
     cdef int64_t energy(self) noexcept nogil:

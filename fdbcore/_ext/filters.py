@@ -65,7 +65,7 @@ class FilterBank(NamedTuple):
 
 
 def is_served(rate_in_hz: int, rate_out_hz: int) -> bool:
-    """Whether the resampler converts `rate_in_hz` to `rate_out_hz`."""
+    """True if the resampler converts `rate_in_hz` to `rate_out_hz`."""
     return (rate_out_hz == SAMPLE_RATE_HZ and rate_in_hz in RATES_TO_48K_HZ) or (
         rate_in_hz == SAMPLE_RATE_HZ and rate_out_hz in RATES_FROM_48K_HZ
     )

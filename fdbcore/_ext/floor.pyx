@@ -25,7 +25,7 @@ cdef class NoiseFloor:
 
     @cython.critical_section
     def is_quiet(self, const int16_t[::1] frame):
-        """Whether a frame, int16 (480,), is quiet compared with the frames before it. The floor then includes it."""
+        """True if a frame, int16 (480,), is quiet compared with the frames before it. The floor then includes it."""
         cdef int64_t energy = 0
         cdef Py_ssize_t index
         for index in range(frame.shape[0]):
@@ -35,7 +35,7 @@ cdef class NoiseFloor:
         return quiet
 
     cdef bint is_over(self, int64_t energy) noexcept nogil:
-        """Whether a frame with this energy is not quiet."""
+        """True if a frame with this energy is not quiet."""
         return energy >= max(QUIET, min(OVER_FLOOR * min(self.low, self.low_before), LOUD))
 
     cdef void follow(self, int64_t energy) noexcept nogil:

@@ -121,7 +121,7 @@ cdef void _measure(const int16_t *tick, float *power, float *mean, uint16_t *pea
 
 
 cdef bint _is_cut_off(const int16_t *tick, int32_t largest) noexcept nogil:
-    """Whether a run of equal samples at the peak begins or ends with a step, or fills the tick. The top of a sine is
+    """True if a run of equal samples at the peak begins or ends with a step, or fills the tick. The top of a sine is
     flat too, if it is low enough, but what surrounds it is at most 5 smaller."""
     cdef int i = 0, first
     cdef int32_t value, step

@@ -155,13 +155,13 @@ cdef class JitterBuffer:
     @property
     @cython.critical_section
     def delay_samples(self):
-        """How much later than at minimum transit a packet is heard now; 0 before there is a map."""
+        """The delay over minimum transit at which a packet is heard now; 0 before there is a map."""
         return self.delay()
 
     @property
     @cython.critical_section
     def waited_samples(self):
-        """How long what is heard now has waited here: `delay_samples`, or less if its packet came later."""
+        """The wait here of what is heard now: `delay_samples`, or less if its packet came later."""
         return max(min(self.delay(), self.waited), 0)
 
     @cython.critical_section
@@ -477,7 +477,7 @@ cdef class JitterBuffer:
         return 0
 
     cdef bint is_pause(self, const Packet *after) noexcept nogil:
-        """Whether the sender pauses before the packet `after`, so that the gap is not a loss."""
+        """True if the sender pauses before the packet `after`, so that the gap is not a loss."""
         if after == NULL or after.number != self.packets.next:
             return self.packets.pausing
         return self.packets.pausing or after.timestamp != self.packets.played_until

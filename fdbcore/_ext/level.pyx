@@ -173,7 +173,7 @@ cdef class EnergyDetector:
     @property
     @cython.critical_section
     def seems_active(self):
-        """Whether the newest tick is as loud as speech: near the side's voice, and well above the floor of one band."""
+        """True if the newest tick is as loud as speech: near the side's voice, and well above the floor of one band."""
         cdef int64_t slot = (self._ticks - 1) & (RING - 1)
         cdef double least_db = FORMAT_DB
         cdef int band
@@ -309,7 +309,7 @@ cdef class EnergyDetector:
         self._learn(tick)
 
     cdef bint _is_near(self, int64_t tick) noexcept nogil:
-        """Whether what is heard around `tick` is as loud as the side's own voice."""
+        """True if what is heard around `tick` is as loud as the side's own voice."""
         cdef int64_t other
         if not self._voiced:
             return True
@@ -319,7 +319,7 @@ cdef class EnergyDetector:
         return False
 
     cdef bint _is_noise(self, int64_t tick) noexcept nogil:
-        """Whether `tick` is comfort noise, or the noise of a gate; learn it."""
+        """True if `tick` is comfort noise, or the noise of a gate; learn it."""
         cdef int64_t at = self._flat_from(tick)
         cdef int64_t slot = (tick if at < 0 else at) & (RING - 1)
         cdef double above_db = SILENCE_DB
@@ -369,7 +369,7 @@ cdef class EnergyDetector:
         return self._knows_noise
 
     cdef bint _rises(self, int64_t tick, double start_db) noexcept nogil:
-        """Whether the level rises from tick to tick until it reaches `start_db`, within the ticks known so far."""
+        """True if the level rises from tick to tick until it reaches `start_db`, within the ticks known so far."""
         cdef int64_t other
         for other in range(tick + 1, min(tick + DECISION_TICKS, self._ticks - 1) + 1):
             if self._level[other & (RING - 1)] <= self._level[(other - 1) & (RING - 1)]:
@@ -386,7 +386,7 @@ cdef class EnergyDetector:
         return False
 
     cdef bint _starts(self, int64_t tick) noexcept nogil:
-        """Whether the level reaches the threshold for a start, without falling back, within the ticks known so far."""
+        """True if the level reaches the threshold for a start, without falling back, within the ticks known so far."""
         cdef int64_t other
         for other in range(tick, min(tick + DECISION_TICKS - SMOOTH_TICKS, self._ticks - 1) + 1):
             if self._stands_out(self._smooth[other & (RING - 1)], self._on):
@@ -396,7 +396,7 @@ cdef class EnergyDetector:
         return False
 
     cdef bint _sharp(self, int64_t tick) noexcept nogil:
-        """Whether a single tick stands out too, both among the averaged ticks before and among those after."""
+        """True if a single tick stands out too, both among the averaged ticks before and among those after."""
         cdef bint before = False, after = False
         cdef int64_t other
         for other in range(max(tick - SMOOTH_TICKS, 0), tick + 1):

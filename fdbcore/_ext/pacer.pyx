@@ -338,7 +338,7 @@ cdef class Pacer:
 
     @critical_section
     def lateness(self):
-        """What was measured so far, as JSON values.
+        """Measurements so far, as JSON values.
 
         wake: the lateness when the wait was over (without the GIL). resume: the lateness when Python went on (with the
         GIL). Both have n, min_us, p50_us, p99_us, p99_9_us and max_us. A busy Python thread keeps the GIL for up to

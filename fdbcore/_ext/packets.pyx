@@ -47,7 +47,7 @@ cdef int32_t grid_of(int32_t samples) noexcept nogil:
 
 
 cdef bint follows(const Packet *before, const Packet *packet) noexcept nogil:
-    """Whether the timestamps of two packets of one source fit their numbers, or the time between their arrivals."""
+    """True if the timestamps of two packets of one source fit their numbers, or the time between their arrivals."""
     cdef int64_t span = packet.timestamp - before.timestamp
     cdef int64_t numbers = packet.number - before.number
     if numbers < 0:
@@ -186,7 +186,7 @@ cdef class PacketWindow:
         self.longest_loss_samples = max(self.longest_loss_samples, self.losing)
 
     cdef bint takes_over(self, uint32_t ssrc, int64_t arrival_ns) noexcept nogil:
-        """Whether this packet shows that its source has replaced the old one."""
+        """True if this packet shows that its source has replaced the old one."""
         if arrival_ns - self.rival_ns > SECOND_NS:
             self.rival_ssrc, self.rival_ns, self.contested = ssrc, arrival_ns, False
             return False
@@ -236,7 +236,7 @@ cdef class PacketWindow:
         return packet
 
     cdef bint is_believed(self, const Packet *packet) noexcept nogil:
-        """Whether the packet's timestamp follows those believed, or confirms the doubted one before it."""
+        """True if the packet's timestamp follows those believed, or confirms the doubted one before it."""
         cdef Packet *before = &self.packets[self.doubted.number % HELD]
         if self.trusted.number >= 0 and not follows(&self.trusted, packet):
             if self.doubted.number < 0 or not follows(&self.doubted, packet):

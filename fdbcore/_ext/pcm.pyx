@@ -111,7 +111,7 @@ cdef Py_ssize_t first_not_finite(const Block *block) noexcept nogil:
 
 
 cdef bint lend(object pcm, int flags, Py_buffer *view) except -1:
-    """Whether `pcm` is a C-contiguous buffer (writable if `flags` ask for it). If True, `view` must be released."""
+    """True if `pcm` is a C-contiguous buffer (writable if `flags` ask for it). If True, `view` must be released."""
     try:
         PyObject_GetBuffer(pcm, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | flags)
     except (BufferError, TypeError, ValueError):
@@ -120,7 +120,7 @@ cdef bint lend(object pcm, int flags, Py_buffer *view) except -1:
 
 
 cdef bint has_format(const Py_buffer *view, bytes formats) noexcept:
-    """Whether the items of `view` are one native scalar out of `formats`, in the letters of the struct module."""
+    """True if the items of `view` are one native scalar out of `formats`, in the letters of the struct module."""
     return view.format != NULL and view.format[0] in formats and view.format[1] == 0
 
 
@@ -216,7 +216,7 @@ HeardItem = NamedTuple(
         ("ended", bool),
     ],
 )
-HeardItem.__doc__ = """How much of one item (one utterance or response) in a PlayoutQueue was heard.
+HeardItem.__doc__ = """The heard part of one item (one utterance or response) in a PlayoutQueue.
 
 number: 0, 1, 2, ... in the order of their first samples.
 start_sample: index of its first sample among all samples pushed.
@@ -358,7 +358,7 @@ cdef class PlayoutQueue:
 
     @cython.critical_section
     def item(self, number):
-        """How much was heard of the item of this number; None if it has not begun, or is older than the last 256."""
+        """The heard part of the item of this number; None if it has not begun, or is older than the last 256."""
         if not max(0, self.opened - ITEMS) <= number < self.opened:
             return None
         return self.heard_item(number)
@@ -366,13 +366,13 @@ cdef class PlayoutQueue:
     @property
     @cython.critical_section
     def begun_items(self):
-        """How many items have begun; the number of the latest is one less."""
+        """The number of items that have begun; that of the latest is one less."""
         return self.opened
 
     @property
     @cython.critical_section
     def waiting_items(self):
-        """How many items are still to be heard, or to be heard to their end. No more than MOST_ITEMS can wait."""
+        """The number of items still to be heard, or to be heard to their end. No more than MOST_ITEMS can wait."""
         return self.opened - self.current
 
     @cython.critical_section
@@ -449,7 +449,7 @@ cdef class PlayoutQueue:
             self.dry = 0
 
     cdef int64_t playable(self, const Item *item) noexcept:
-        """How many samples of the next frame are audio."""
+        """The number of samples of the next frame that are audio."""
         if item.end >= 0:
             return min(item.end - self.read, FRAME)
         return FRAME if self.written - self.read >= (RESTART_SAMPLES if self.dry else FRAME) else 0

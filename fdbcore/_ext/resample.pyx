@@ -103,7 +103,7 @@ cdef class Resampler:
         return (2 * samples * self.rate_out_hz + self.rate_in_hz) // (2 * self.rate_in_hz)
 
     cdef ptrdiff_t _due(self, ptrdiff_t more) noexcept nogil:
-        """How many outputs have all their inputs once `more` samples have come."""
+        """The number of outputs that have all their inputs once `more` samples have come."""
         cdef ptrdiff_t phases_ahead = (self._filled + more - self._bank.shape[1] + 1) * self._bank.shape[0] - self._phase
         return (phases_ahead + self._step - 1) // self._step if phases_ahead > 0 else 0
 

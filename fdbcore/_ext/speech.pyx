@@ -214,7 +214,7 @@ cdef class SpeechDetector:
     @property
     @cython.critical_section
     def seems_active(self):
-        """Whether the newest tick is as loud as speech: in range of the last peak, and well above the background."""
+        """True if the newest tick is as loud as speech: in range of the last peak, and well above the background."""
         cdef int64_t slot = (self._ticks - 1) & (RING - 1)
         cdef int band
         if self._ticks == 0 or self._level[slot][ALL] < fmax(self._peak - RANGE_DB, FORMAT_DB):
@@ -290,7 +290,7 @@ cdef class SpeechDetector:
         return active
 
     cdef bint _ends_by(self, int64_t tick) noexcept nogil:
-        """Whether the model's speech is known to end at `tick` or before."""
+        """True if the model's speech is known to end at `tick` or before."""
         return 0 <= self._model_end <= tick
 
     cdef int64_t _known(self, int64_t tick) noexcept nogil:
@@ -373,7 +373,7 @@ cdef class SpeechDetector:
         return self._model_start >= 0 or self._model_end >= 0
 
     cdef bint _is_near(self, int64_t tick) noexcept nogil:
-        """Whether the model's speech around `tick` is as loud as the side's own."""
+        """True if the model's speech around `tick` is as loud as the side's own."""
         cdef int64_t first = max(tick - SOFT_TICKS, 0), last = min(tick + SURE_TICKS, self._known(tick)), other
         for other in range(first, last + 1):
             if self._speech[other & (RING - 1)] and self._level[other & (RING - 1)][ALL] > self._voice - FAR_BELOW_DB:
@@ -398,7 +398,7 @@ cdef class SpeechDetector:
         return out and not self._is_gate_noise(tick)
 
     cdef bint _stands_out_nearby(self, int64_t tick) noexcept nogil:
-        """Whether `tick` stands out, or one so near that noise may hide what lies between."""
+        """True if `tick` stands out, or one so near that noise may hide what lies between."""
         cdef double background = fmax(fmax(self._background[0], self._background[1]), self._background[2])
         cdef int64_t hidden = <int64_t>self._hidden(background, END_HEARD_DB), other
         for other in range(max(tick - 2 * hidden, 0), min(tick + hidden, self._known(tick)) + 1):
@@ -407,7 +407,7 @@ cdef class SpeechDetector:
         return False
 
     cdef bint _is_gate_noise(self, int64_t tick) noexcept nogil:
-        """Whether `tick` is in a flat stretch at the end of the speech, and as soft as what lies under the speech."""
+        """True if `tick` is in a flat stretch at the end of the speech, and as soft as what lies under the speech."""
         cdef int64_t slot = tick & (RING - 1)
         cdef double level = self._flat_level[slot]
         if self._flat_last[slot] < 0 or self._inside.n < INSIDE_TICKS // 5:
@@ -421,7 +421,7 @@ cdef class SpeechDetector:
         return self._flat_last[slot] >= self._model_end - NEAR_TICKS
 
     cdef bint _explains(self, int64_t tick) noexcept nogil:
-        """Whether most of the model's speech around `tick` stands out."""
+        """True if most of the model's speech around `tick` stands out."""
         cdef int64_t other, speech = 0, explained = 0
         for other in range(max(tick - EXPLAINED_TICKS, 0), self._known(tick) + 1):
             if self._speech[other & (RING - 1)]:
@@ -480,7 +480,7 @@ cdef class SpeechDetector:
         return start - <int64_t>self._hidden(self._loudest_band(start - AROUND_TICKS - 1, start - 2), START_HEARD_DB)
 
     cdef bint _is_sharp(self, int64_t tick) noexcept nogil:
-        """Whether `tick` stands out without its neighbours."""
+        """True if `tick` stands out without its neighbours."""
         cdef int64_t slot = tick & (RING - 1)
         cdef int band
         for band in range(BANDS):
@@ -509,11 +509,11 @@ cdef class SpeechDetector:
         return loudest
 
     cdef double _hidden(self, double around, double heard_db) noexcept nogil:
-        """How many ticks of a beginning noise hides whose level is `around`."""
+        """The number of ticks of a beginning that noise of the level `around` hides."""
         return fmin(fmax((heard_db - (self._peak - around)) / HIDDEN_DB_PER_TICK, 0.0), MOST_HIDDEN_TICKS)
 
     cdef bint _is_room(self) noexcept nogil:
-        """Whether this and most of the ends before it fade slowly."""
+        """True if this and most of the ends before it fade slowly."""
         cdef int slow = 1, n = min(self._n_fades, FADES - 1), i
         for i in range(n):
             slow += self._fades[(self._n_fades - 1 - i) % FADES] > SLOW_FADE_TICKS

@@ -53,7 +53,7 @@ cdef class MinimumTransit:
         return self.line_low + ahead * self.rise // self.run
 
     cpdef int64_t peak_since(self, int64_t sample) noexcept nogil:
-        """How far above the line (as it was then) the slowest packet since `sample` was, to within 0.5 s."""
+        """The height above the line (as it was then) of the slowest packet since `sample`, to within 0.5 s."""
         cdef int64_t peak = 0
         cdef int32_t index
         for index in range(self.count):

@@ -49,7 +49,7 @@ class GateInCall:
 
 @dataclass(frozen=True, slots=True)
 class CallVerdict:
-    """What the gates say of one call. gates: one per gate of the file; None for a gate that concerns other calls."""
+    """Verdicts of the gates on one call. gates: one per gate of the file; None for a gate that concerns other calls."""
 
     status: Status
     gates: Sequence[GateInCall | None]
@@ -107,7 +107,7 @@ def _limit(result: GateResult) -> tuple[Gate, float | None]:
 
 
 def meets(call: Call, where: Mapping[str, str]) -> bool:
-    """Whether the columns of a call have these values."""
+    """True if the columns of a call have these values."""
     return all((call.columns.get(column) or NO_VALUE) == value for column, value in where.items())
 
 
@@ -124,7 +124,7 @@ def _in_call(gate: Gate, limit: float, quantity: Quantity | None, level: float) 
 
 
 def _beyond(gate: Gate, limit: float, quantity: Quantity) -> tuple[int | None, int, float]:
-    """How many items are beyond the limit (None for a mean or a rate), of how many, and the share that is allowed."""
+    """The number of items beyond the limit (None for a mean or a rate), of how many, and the share that is allowed."""
     if isinstance(quantity, Share):
         against = quantity.count if gate.at_most else quantity.n - quantity.count
         return against, quantity.n, limit if gate.at_most else 1 - limit

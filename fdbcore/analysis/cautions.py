@@ -43,7 +43,7 @@ def cautions_of(groups: Mapping[str, Measures], column: str | None = None) -> It
 
 
 def _is_rare(summary: Summary | None) -> bool:
-    """Whether a share's events come in few clusters; not of what never or always happens."""
+    """True if a share's events come in few clusters; not of what never or always happens."""
     return summary is not None and 0 < summary.get("clusters_with_either", 0) < FEW_CLUSTERS
 
 

@@ -48,7 +48,7 @@ class ComparedCalls(LongerBetween):
 
 
 class DescribedRun(TypedDict):
-    """What was compared, and what made it."""
+    """A run that was compared, and what made it."""
 
     path: str
     calls: Count
@@ -75,7 +75,7 @@ class RunComparison(TypedDict):
 
 COMPARISON_SCHEMA: Final = "fdbcore.comparison/2"
 Names: TypeAlias = tuple[str, str]
-"""What notes call two runs."""
+"""Names of two runs in notes."""
 RUN_AND_BASELINE: Final = ("run", "baseline")
 MOST_NAMES: Final = 3
 """At most this many calls are named in a note."""
@@ -191,7 +191,7 @@ class Sides:
         Of all calls, beside groups, only the moments that are longer and the longest are listed, if there are any.
         """
         matched, lonely = pairs(self.of_run, self.of_baseline, by, cluster) if self.baseline or by else ([], [])
-        # What got worse in a few calls of each group may be too little in any of them: all are asked together too.
+        # A change in a few calls of each group may be too little in any of them: all are asked together too.
         whole = match("all calls", self.of_run, self.of_baseline, cluster) if self.of_baseline and by else None
         found = [*zip(matched, rows(matched), strict=True), *([(whole, [])] if whole else [])]
         read = read_moments([of for of, _ in found])
@@ -285,7 +285,7 @@ def compare(
 
 
 def described(corpus: Run) -> DescribedRun:
-    """What a document says of a run."""
+    """A run, as a document has it."""
     return {
         "path": str(corpus.path),
         "calls": len(corpus.calls),

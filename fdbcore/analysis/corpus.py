@@ -96,16 +96,16 @@ class Call:
 
     @property
     def state(self) -> str | None:
-        """What its facts in the table of the run hang on, see `facts_table.state_of`; None if it has none there."""
+        """The state that its facts in the table hang on, see `facts_table.state_of`; None if it has none there."""
         return self._from_table(FactsTable.state)
 
     @property
     def is_in_table(self) -> bool:
-        """Whether the table of the run has its facts."""
+        """True if the table of the run has its facts."""
         return self.state is not None
 
     def _from_table(self, read: Callable[[FactsTable, int], T]) -> T | None:
-        """What the table of the run has of it; None without a row that holds for its files."""
+        """Its facts in the table of the run; None without a row that holds for its files."""
         if self.table is not None and (number := self.table.number(self.path)) is not None:
             with suppress(DamagedTableError):
                 return read(self.table, number)
@@ -177,7 +177,7 @@ class Run:
 def _checked_calls(path: Path, table: FactsTable) -> Iterator[Call]:
     """The calls of a run. One with a damaged file that figures come from is unreadable: it counts nowhere."""
     for call in _calls(path, table):
-        if call.unscored is not None and call.status in (WAITING, FAILED):  # what lies in its folder is of earlier
+        if call.unscored is not None and call.status in (WAITING, FAILED):  # its folder holds an earlier one
             yield call
             continue
         try:

@@ -1,4 +1,4 @@
-"""What figures of many calls need of each call. All of it is computed from the call's files, and JSON can hold it.
+"""Each call's part in figures of many calls. All of it is computed from the call's files, and JSON can hold it.
 
 The table of a run keeps the facts of its calls (see `fdbcore.analysis.facts_table`), so that figures of a hundred
 thousand calls need not read a million small files.
@@ -96,7 +96,7 @@ EVENTS: Final = Fact[Sequence[tuple[TurnEvent, bool | None]]](
 )
 """The events in the order in which they became known, each with whether echo may have made it (None: not examined)."""
 IS_CURRENT: Final = Fact("is_current", lambda reading: score.current_quantities(reading) is not None)
-"""Whether scoring it again would only repeat its scores."""
+"""True if scoring it again would only repeat its scores."""
 QUANTITIES_SHA256: Final = Fact("quantities_sha256", _quantities_sha256)
 
 FACTS: Final[Sequence[Fact[Any]]] = (

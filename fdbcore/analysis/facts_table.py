@@ -70,7 +70,7 @@ class DamagedTableError(FdbError):
 
 
 def state_of(path: Path) -> str:
-    """What the facts of the recording in a folder hang on: sizes and modification times of the files they are from."""
+    """The state of a recording's facts: sizes and modification times of the files they are from."""
     found: list[tuple[int, int] | None] = []
     for part in READ_FILES:
         try:
@@ -172,7 +172,7 @@ class FactsTable:
         return self._numbers[call.name]
 
     def state(self, number: int) -> str:
-        """What a row hangs on; see `state_of`."""
+        """The state of a row; see `state_of`."""
         return self._states[number]
 
     def fact(self, fact: Fact[T], number: int) -> T:
@@ -288,7 +288,7 @@ def _unreadable() -> tuple[type[Exception], ...]:
 
 
 def has_tables() -> bool:
-    """Whether pyarrow is installed."""
+    """True if pyarrow is installed."""
     return importlib.util.find_spec("pyarrow") is not None
 
 
@@ -327,5 +327,5 @@ def _columns() -> list[str]:
 
 
 def _made_by() -> bytes:
-    """What decides facts beside the files: the version of fdbcore, and the measures that there are."""
+    """Everything that decides facts beside the files: the version of fdbcore, and the measures that there are."""
     return _text([SCHEMA, __version__, list(MEASURES)]).encode()

@@ -49,7 +49,7 @@ class Gate:
 
     @property
     def needs_baseline(self) -> bool:
-        """Whether the limit depends on the baseline."""
+        """True if the limit depends on the baseline."""
         return self.times != 0
 
     @property
@@ -61,12 +61,12 @@ class Gate:
 
     @property
     def quantile(self) -> float:
-        """Which quantile of the items it limits, such as 0.9; 0.5 for all but quantiles."""
+        """The quantile of the items that it limits, such as 0.9; 0.5 for all but quantiles."""
         return float(self.statistic[1:]) / 100 if _QUANTILE.fullmatch(self.statistic) else 0.5
 
     @property
     def items_for_a_pass(self) -> int:
-        """How many items one call needs, so that its figure can pass: 10 for p90, 100 for p95, otherwise 0.
+        """The number of items that one call needs, so that its figure can pass: 10 for p90, 100 for p95, otherwise 0.
 
         With fewer, a quantile is hardly more than the largest item.
         """
@@ -77,7 +77,7 @@ class Gate:
 
     @property
     def about(self) -> str:
-        """Which calls, in words; "" for all."""
+        """The calls that it is about, in words; "" for all."""
         return ", ".join(f"{column} = {value}" for column, value in self.where.items())
 
     @property

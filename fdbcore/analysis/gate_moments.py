@@ -1,4 +1,4 @@
-"""What to listen to where a gate failed or a measure got worse: the worst moments, which show it to a listener."""
+"""Moments to listen to where a gate failed or a measure got worse: the worst ones, which show it to a listener."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a gate: passed, failed or undecided, and how many calls would decide it."""
+"""Results of a gate: passed, failed or undecided, and how many calls would decide it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class GateSide(TypedDict):
 
 
 class GateResult(TypedDict):
-    """What became of a gate."""
+    """The result of a gate."""
 
     gate: Annotated[str, Meta(description="its line")]
     where: Annotated[dict[str, str], Meta(description="the calls that it is about: columns and their values")]
@@ -71,7 +71,7 @@ class GateResult(TypedDict):
 
 
 class GatedCall(TypedDict):
-    """What the gates say of one call: its own figures against the limits."""
+    """Verdicts of the gates on one call: its own figures against the limits."""
 
     call: str
     status: Annotated[Status, Meta(description="failed: beyond a limit by more than chance explains")]
@@ -94,7 +94,7 @@ class DecidedGates(TypedDict):
 
 MOST_CALLS: Final = 1_000_000
 LIKELY: Final = 0.8
-"""How often the range for the number of calls needed contains the true number."""
+"""The probability that the range for the number of calls needed contains the true number."""
 
 
 def gate_side(gate: Gate, group: CallGroup, clusters: Sequence[str]) -> GateSide:
@@ -122,7 +122,7 @@ def gate_result(
     baseline: GateSide | None = None,
     paired_by: str | None = None,
 ) -> GateResult:
-    """What follows from the estimate. "not measured" without any item, "cannot tell" if there are too few."""
+    """The gate's result by the estimate. "not measured" without any item, "cannot tell" if there are too few."""
     result: GateResult = {
         "gate": gate.text,
         "where": dict(gate.where),
@@ -162,8 +162,8 @@ def _holds(value: float, gate: Gate) -> bool:
 def _calls_needed(
     result: GateResult, value: float, reach: float, clusters: int
 ) -> tuple[int | None, tuple[int, int | None] | None]:
-    """About how many calls of each side would decide a gate with a probability of 80 %, if the value stayed the same;
-    and a range for that number that holds in 80 % of such runs, since the value will change.
+    """The number of calls of each side that would decide a gate with a probability of 80 %, about, if the value stayed
+    the same; and a range for that number that holds in 80 % of such runs, since the value will change.
 
     reach: how far the interval extends towards the limit: t standard errors, which shrink with the square root of the
     number of calls.

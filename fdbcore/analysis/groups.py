@@ -32,7 +32,7 @@ NO_VALUE: Final = "(none)"
 
 
 class StatedUnit(TypedDict):
-    """What intervals resample."""
+    """The units that intervals resample."""
 
     column: Annotated[str | None, Meta(description="its values; null: the calls")]
     own: Annotated[list[str], Meta(description="calls without a value there, each a unit of its own")]
@@ -48,7 +48,7 @@ class StatedGroup(TypedDict):
 
 
 def units_text(column: str | None, n: int = 2) -> str:
-    """What to call `n` units of a column, such as "values of speaker"; of None, where each call is a unit, "calls"."""
+    """The name of `n` units of a column, such as "values of speaker"; of None, where each call is a unit, "calls"."""
     return ("call" if column is None else "value") + "s" * (n != 1) + ("" if column is None else f" of {column}")
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fdbcore.recording.run import PlannedRun
 
 Loss: TypeAlias = Literal["invalid", "failed", "missing"]
-"""Why a call is not scored: the harness or side A is to blame, the system is, or it cannot be read (yet)."""
+"""The reason why a call is not scored: the harness or side A is to blame, the system is, or it cannot be read (yet)."""
 
 
 class LostCall(NamedTuple):
@@ -63,7 +63,7 @@ def held_calls(
 
 @contextmanager
 def read_or_lost(path: Path, planned: PlannedCase, lost: list[LostCall]) -> Iterator[None]:
-    """What cannot be read of a call, or only damaged, is its own error, and ends no other work."""
+    """An error for a call that cannot be read, or only damaged: it is the call's own, and ends no other work."""
     try:
         with one_call(path):
             yield

@@ -42,7 +42,7 @@ MOST_NAMES = 3
 
 
 class SoundOfCall(NamedTuple):
-    """What a call sounds like.
+    """The sound of a call.
 
     fto_ms: its floor transfer offsets to each side. is_held: fdbcore held it; its parties may be planned alike.
     """
@@ -135,7 +135,7 @@ def _figures(of_side: Mapping[str, Any]) -> list[float]:
 def _apart(
     sides: npt.NDArray[np.float64], centres: npt.NDArray[np.float64], spread: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """How far each call lies from the centres of both sides, in squared deviations, (calls,)."""
+    """The distance of each call from the centres of both sides, in squared deviations, (calls,)."""
     deviations = np.minimum(np.abs(sides - centres) / spread, MOST_APART)
     apart: npt.NDArray[np.float64] = np.nansum(deviations**2, axis=(1, 2))
     return apart

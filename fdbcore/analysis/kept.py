@@ -1,4 +1,4 @@
-"""What a run was last given: its comparison with a baseline, and the verdicts of its gates.
+"""Documents that a run was last given: its comparison with a baseline, and the verdicts of its gates.
 
 Both are kept in the folder of the run, as documents of `fdbcore report`, and all pages of the run are drawn from them.
 They hold for the scores that they were made from, and no longer.
@@ -34,7 +34,7 @@ _CONDITIONS: Final = frozenset(("where",))
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a run was last given. comparison: with a baseline, without gates. gates: decided, without comparisons."""
+    """The last documents of a run. comparison: with a baseline, without gates. gates: decided, without comparisons."""
 
     comparison: RunComparison | None = None
     gates: RunComparison | None = None
@@ -66,7 +66,7 @@ def keep(run: Run, document: RunComparison) -> None:
 
 
 def kept(run: Run) -> Kept:
-    """What a run was last given, without what was made from other scores than it has now."""
+    """The documents that a run was last given, without what was made from other scores than it has now."""
     found = [_read(run.path / name) for name in (COMPARISON, GATES)]
     if not any(found):
         return Kept()

@@ -79,12 +79,12 @@ class KnownText(KnownWords):
 
 
 def _brief(recording: Recording, side: Side) -> Mapping[str, Any]:
-    """What an examiner was told; empty for other parties."""
+    """The brief of an examiner; empty for other parties."""
     brief: Mapping[str, Any] = ((recording.original_meta.get("parties") or {}).get(side) or {}).get("brief") or {}
     return brief
 
 
 def _is_foreign(recording: Recording, side: Side, line: HeldLine) -> bool:
-    """Whether a line is of a goal in another language than English."""
+    """True if a line is of a goal in another language than English."""
     goals: Sequence[Mapping[str, Any]] = _brief(recording, side).get("goals", ())
     return any(goal["language"] != ENGLISH and line["text"] in goal["sayings"] for goal in goals)

@@ -59,8 +59,8 @@ class RaterPair(TypedDict):
 
 
 class LabelAgreement(TypedDict):
-    """How far raters agree on the same calls. Fields may be added under the same version; a field is never given
-    another meaning."""
+    """Agreement of raters on the same calls. Fields may be added under the same version; a field is never given another
+    meaning."""
 
     schema: Literal["fdbcore.label_agreement/1"]
     raters: Annotated[list[str], Meta(description="their files, or runs")]
@@ -183,7 +183,7 @@ def _recordings(run: Run, names: Sequence[str]) -> _Recordings:
 
 
 def _is_swapped(recording_of: _Recordings, number: int) -> bool:
-    """Whether B is the left channel of a call."""
+    """True if B is the left channel of a call."""
     recording = recording_of(number)
     return recording is not None and bool((recording.meta.get("source") or {}).get("swap", False))
 

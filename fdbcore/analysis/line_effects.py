@@ -1,4 +1,4 @@
-"""What the lines of many calls do to their figures, and whether that is more than a gate allows."""
+"""Effects of many calls' lines on their figures, and whether these are more than a gate allows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fdbcore.types.units import Count
 
 
 class PooledLines(TypedDict):
-    """What the lines of calls do to B's answer times, by lines like them that were measured."""
+    """Effects of calls' lines on B's answer times, by lines like them that were measured."""
 
     calls: Annotated[Count, Meta(description="that were examined for it")]
     answers_ms: Annotated[
@@ -40,7 +40,7 @@ NOT_PLACED: Final[tuple[LineStatus, ...]] = ("unlike", "not measured", "not know
 
 
 def shift_of(measure: str, lines: PlacedLines) -> float | None:
-    """How far the lines of a call move one of its figures, found less true: ms for latencies, points for premature
+    """The shift of one of a call's figures by its lines, found less true: ms for latencies, points for premature
     answers; None where that is not known, and for other measures."""
     a, b = (line.like if (line := lines[side]) is not None else None for side in SIDES)
     moved_by = MEASURES[measure].moved_by
@@ -53,7 +53,7 @@ def shift_of(measure: str, lines: PlacedLines) -> float | None:
 
 
 def pooled_lines(found: Iterable[tuple[str, PlacedLines | None]]) -> PooledLines | None:
-    """What the lines of calls do to B's answer times, and which calls lie on lines that nobody measured.
+    """Effects of calls' lines on B's answer times, and which calls lie on lines that nobody measured.
 
     found: the name of each call with its lines. None if no call was examined for it.
     """
@@ -116,7 +116,7 @@ class LineShifts:
 def gate_note(
     gate: Gate, value: float, limit: float, baseline: float | None, shifts: Mapping[str, float | None]
 ) -> str:
-    """What to know of a gate that allows less than the lines of its calls do to its measure; "" for others.
+    """A note on a gate that allows less than the lines of its calls do to its measure; "" for others.
 
     value, limit: of its result. baseline: the statistic of the baseline, if the limit depends on it. shifts: as of
     `LineShifts.median_of`, by the name of the run. What a tick or two points can do is said of no gate.

@@ -29,7 +29,7 @@ from fdbcore.types.units import Count
 
 
 class Exceeding(TypedDict):
-    """How many calls of a side, or clusters of calls, have a moment that is as long, or longer by as much."""
+    """The number of a side's calls, or clusters of calls, with a moment that is as long, or longer by as much."""
 
     clusters: Count
     of: Count
@@ -136,7 +136,7 @@ class _Longer:
 
 @dataclass(frozen=True)
 class _Question:
-    """Whether one side of a comparison has longer moments of a kind.
+    """A question: does one side of a comparison have longer moments of a kind?
 
     sizes, is_a: of each cluster that differs, by how many ticks at most, and whether A has the longer moment. longer:
     the moments of A that are longer than their like, or than `from_ticks` if the clusters are no pairs. of: how many
@@ -159,7 +159,7 @@ class _Question:
         return Largest.of(self.sizes, self.is_a, most, None if self.is_paired else self.of)
 
     def told(self, p: float) -> LongerMoments:
-        """What is above the limit above which A has the most, as JSON values."""
+        """The moments above the limit above which A has the most, as JSON values."""
         n, _ = self.largest.most_uneven()
         least_ticks = sorted(self.sizes, reverse=True)[n - 1]
         above = sorted((each for each in self.longer if each.ticks >= least_ticks), key=lambda each: -each.ticks)

@@ -138,7 +138,7 @@ def match_groups(by: str, groups: Sequence[CallGroup], column: str | None) -> li
 
 
 def are_few(by: str, groups: Sequence[CallGroup]) -> bool:
-    """Whether the groups of a column can all be compared: at most MOST_COMPARED, or lines, each with one other."""
+    """True if the groups of a column can all be compared: at most MOST_COMPARED, or lines, each with one other."""
     return _are_lines(by, groups) or len(groups) <= MOST_COMPARED
 
 
@@ -162,7 +162,7 @@ def _system(group: CallGroup) -> str | None:
 
 
 def _item_column(a: CallGroup, b: CallGroup) -> str | None:
-    """What the calls of two lines share: users, or without these trials, which have the same seed on all lines."""
+    """The shared column of two lines' calls: users, or without these trials, which have the same seed on all lines."""
     calls = [*a.calls, *b.calls]
     return next((name for name in (*ITEM_COLUMNS, "trial") if all(call.columns.get(name) for call in calls)), None)
 

@@ -21,7 +21,7 @@ _VERSION: Final = re.compile(
 
 
 def positions(names: Sequence[str]) -> list[float] | None:
-    """Where each name stands on an axis, if all are dates or all are versions; None otherwise.
+    """The place of each name on an axis, if all are dates or all are versions; None otherwise.
 
     Dates ("2026-11-23", with or without a time, or "2026-11") stand at their day. Versions ("v2", "1.10", "release-7",
     all with the same text before the numbers) stand at their rank, so that v10 comes after v2.

@@ -48,7 +48,7 @@ class Bins(TypedDict):
 
 
 class HalfDistances(TypedDict):
-    """How far two halves of the reference are apart: the median, and the 95th percentile."""
+    """Distances of two halves of the reference: the median, and the 95th percentile."""
 
     jensen_shannon: list[float]
     wasserstein_ms: list[float]
@@ -62,7 +62,7 @@ class DistanceEstimate(TypedDict):
 
 
 class FloorTransfers(TypedDict):
-    """How far floor transfer offsets of a side are from those of the reference; null where there are too few calls."""
+    """Distances of a side's floor transfer offsets from those of the reference; null where there are too few calls."""
 
     n: Count
     reference_n: Count
@@ -78,7 +78,7 @@ class FloorTransfersOfSides(TypedDict):
 
 
 class ReferenceRow(TypedDict):
-    """How the time is filled with something, here and in the reference."""
+    """The filling of time with something, here and in the reference."""
 
     run: Summary
     reference: Summary
@@ -108,8 +108,8 @@ class BesideReference(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """How the time of a call is filled: the rows of the panel ("ipu_per_min", ...), and the floor transfer offsets to
-    each side in ms."""
+    """Contents of a call's time: the rows of the panel ("ipu_per_min", ...), and the floor transfer offsets to each
+    side in ms."""
 
     panel: Panel
     fto_ms: Mapping[Side, Sequence[float]]
@@ -121,7 +121,7 @@ class Filled:
 
 
 def filled(call: Call, settings: TurnSettings) -> Filled:
-    """How the time of a call is filled. If it was scored with other settings, its stored activity is read again.
+    """Contents of a call's time. If it was scored with other settings, its stored activity is read again.
 
     Raises RecordingError if the call cannot be read.
     """

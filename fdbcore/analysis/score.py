@@ -152,7 +152,7 @@ def _hashes(reading: Reading) -> dict[str, str | None]:
 
 
 def unscored(recording: Recording) -> str | None:
-    """Why a recording has no measures; None if it has.
+    """The reason why a recording has no measures; None if it has.
 
     It has none if it is invalid, never began, has no speech at all, was answered in text, or if the recorder put its
     sides where they were not heard (OFF_THE_CLOCK), unless --count-bad-input was given. A call in which the system

@@ -86,7 +86,7 @@ def variants(own: TurnSettings, detectors: Sequence[str], alone: bool = False) -
 
 
 def _differs(own: TurnSettings, changes: Mapping[str, int]) -> bool:
-    """Whether the changes give valid settings that differ from `own`."""
+    """True if the changes give valid settings that differ from `own`."""
     with suppress(SettingsError):
         return replace(own, **changes) != own
     return False
@@ -217,7 +217,7 @@ class OrderFlip(TypedDict):
 
 
 class Sensitivity(TypedDict):
-    """What the figures owe to the settings."""
+    """Sensitivity of the figures to the settings."""
 
     detectors: Annotated[list[str], Meta(min_length=1, description="its own, and the others")]
     variants: list[SettingsVariant]

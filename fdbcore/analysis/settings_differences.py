@@ -1,4 +1,4 @@
-"""Which settings differ between runs, or between the calls of one; and which voice activity detectors decided them:
+"""Settings that differ between runs, or between the calls of one; and the voice activity detectors that decided them:
 whether they are of an earlier version, and whether two runs differ.
 """
 
@@ -40,7 +40,7 @@ def differing_between(runs: Mapping[str, Iterable[Settings]]) -> list[str]:
 
 
 def confirmed_unlike(run: Run, other: Run) -> list[str]:
-    """Where the settings that systems confirmed differ between two runs, a line each; one line if they do not."""
+    """Differences between two runs in the settings that systems confirmed, a line each; one line if there are none."""
     here, there = _confirmed(run), _confirmed(other)
     names = _names(here ^ there)
     found = [f"confirmed {name}: {_values(here, name)} here, {_values(there, name)} in {other.path}" for name in names]

@@ -47,7 +47,7 @@ class AgreementEstimate(TypedDict):
 
 
 class EdgeErrors(TypedDict):
-    """How far an edge of the second is behind that of the first, of spans that are each other's nearest."""
+    """Errors of an edge: its delay in the second behind that in the first, of spans that are each other's nearest."""
 
     pairs: Count
     median_ms: Annotated[AgreementEstimate, Meta(description="of the size of the errors")]
@@ -56,7 +56,7 @@ class EdgeErrors(TypedDict):
 
 
 class SpanAgreement(TypedDict):
-    """How far two raters agree on the spans of a kind."""
+    """Agreement of two raters on the spans of a kind."""
 
     sides: list[Side]
     n: Annotated[list[Count], Meta(min_length=2, max_length=2, description="spans of the first, and of the second")]
@@ -74,7 +74,7 @@ class ShareOfItems(TypedDict):
 
 
 class KindAgreement(TypedDict):
-    """How far two raters agree on what contributions are."""
+    """Agreement of two raters on what contributions are."""
 
     labelled_by_both: Count
     only_first: Count
@@ -128,7 +128,7 @@ def _found_counts(call: Sequence[tuple[Floats, Floats]], tolerance_s: float) -> 
 
 
 def found_by_both(first: Floats, second: Floats, tolerance_s: float) -> int:
-    """How many spans can be matched one to one with both edges within the tolerance. The spans must not overlap.
+    """The number of spans that match one to one with both edges within the tolerance. The spans must not overlap.
 
     Matching in order gives the maximum, because two matches that cross can be uncrossed.
     """

@@ -21,7 +21,7 @@ from fdbcore.types import FRAME_SAMPLES, SIDES, TICKS_PER_S, Pcm, Side, Span
 MOST_TICKS: Final = 30 * TICKS_PER_S
 """The longest piece: what Whisper hears at once."""
 MARGIN_TICKS: Final = TICKS_PER_S // 2
-"""How much silence stays before and after the speech of a piece."""
+"""Silence that stays before and after the speech of a piece."""
 
 
 def pieces_of(reading: Reading, side: Side, track: npt.NDArray[np.bool_]) -> list[Span]:
@@ -88,7 +88,7 @@ def audio_of(reading: Reading, side: Side, spans: Sequence[Span]) -> Iterator[tu
 
 
 def _cut(active: npt.NDArray[np.bool_], peaks: npt.NDArray[np.uint16], low: int, high: int) -> int:
-    """Where to end a piece from tick `low` to before `high`: amid the longest silence, the last one if several are
+    """The end of a piece from tick `low` to before `high`: amid the longest silence, the last one if several are
     equally long; without silence, at the quietest tick."""
     edges = np.flatnonzero(np.diff(np.concatenate(([True], active[low:high], [True])).astype(np.int8)))
     starts, ends = edges[::2], edges[1::2]

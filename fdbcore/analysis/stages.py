@@ -1,4 +1,4 @@
-"""Where the time of answers goes: the stages between the events of agents' logs, over the answers of one call or many.
+"""Stages of answers, where their time goes: between the events of agents' logs, over the answers of one call or many.
 
 The stages of an answer that has all events add up to its answer time.
 """

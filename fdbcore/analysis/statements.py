@@ -20,7 +20,7 @@ STATEMENTS: Final = "scores.json"
 
 
 class Evidence(TypedDict):
-    """What the statements rest on, and which calls are in none of them."""
+    """The basis of the statements, and which calls are in none of them."""
 
     schema: Literal["fdbcore.statements/1"]
     run: Annotated[str, Meta(description="the name of its folder")]
@@ -47,7 +47,7 @@ class StatedGroups(StatedGroup):
 
 
 class Statements(Evidence, StatedGroups):
-    """What holds of a run: its measures, its groups, how these differ. Fields may be added under the same version; a
+    """Statements on a run: its measures, its groups, how these differ. Fields may be added under the same version; a
     field is never given another meaning."""
 
     input: Annotated[list[str], Meta(description="what must be known of the audio")]

@@ -49,7 +49,7 @@ class ReplaySummary(TypedDict):
 
 
 WORST: Final = 20
-"""How many moments of each kind are listed."""
+"""Moments of each kind that are listed."""
 OF_ONE_CALL: Final = 3
 """At most this many of them are from one call: a single broken call must not hide all others."""
 
@@ -185,12 +185,12 @@ class Survey:
 
     @property
     def cost(self) -> Cost | None:
-        """What all calls cost; None if nothing left one's own network."""
+        """The cost of all calls; None if nothing left one's own network."""
         return total(row.cost for row in self.rows)
 
     @property
     def recipients(self) -> list[str]:
-        """What of the calls went to whom, each once."""
+        """Data of the calls that went to others, and to whom, each once."""
         return list(dict.fromkeys(text for row in self.rows for text in row.recipients))
 
     @property
@@ -205,7 +205,7 @@ class Survey:
 
     @property
     def lines(self) -> PooledLines | None:
-        """What the lines of the scored calls do to B's answer times; None if no call was examined for it."""
+        """Effects of the scored calls' lines on B's answer times; None if no call was examined for it."""
         return pooled_lines((row.call.name, row.lines) for row in self.scored)
 
     def amiss(self) -> dict[str, list[tuple[Call, Finding]]]:

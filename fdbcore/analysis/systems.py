@@ -22,7 +22,7 @@ from fdbcore.types.units import Count
 
 
 class JudgingSpent(TypedDict):
-    """How often judges were asked, and what that took, whenever it was."""
+    """Use of judges: how often they were asked, and what that took, whenever it was."""
 
     repeats: Annotated[int, Meta(description="how often each question was asked; a mark is the median")]
     requests: int
@@ -97,7 +97,7 @@ class SystemCalls:
 
 @dataclass(frozen=True, slots=True)
 class CutOffAgainstLatency:
-    """How often a system cuts A off, and how fast it answers, both as summaries of `score.summarise`.
+    """A system's cutting in on A, and its speed of answering, both as summaries of `score.summarise`.
 
     share: of A's labelled pauses, those in which B cut in. latency: of the answers, in ms. calls: the scored calls.
     """
@@ -156,6 +156,6 @@ def _system(call: Call) -> str:
 
 
 def _ended(call: Call) -> str:
-    """How a call ended; for the replay of a live call, how the live call ended."""
+    """The end of a call; for the replay of a live call, that of the live call."""
     outcome = call.columns.get("outcome")
     return outcome if outcome in (*OUTCOMES, WAITING) else call.status

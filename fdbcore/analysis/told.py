@@ -23,7 +23,7 @@ from fdbcore.types.session_events import MUTED, SPOKE_MS
 from fdbcore.types.words import TimedWord
 
 MARGIN_TICKS: Final = TICKS_PER_S // 5
-"""How much around the speech of a line belongs to it."""
+"""Margin around the speech of a line that belongs to it."""
 
 LATE_TICKS: Final = TICKS_PER_S
 """Speech that is so much later than the end of a line, where that is known, is of another one, which nobody told."""
@@ -52,7 +52,7 @@ class LinePlace(NamedTuple):
 
     @property
     def ms(self) -> int:
-        """How long it said the line, without pauses; 0 if it has no speech."""
+        """The length of its speech of the line, in ms without pauses; 0 if it has none."""
         return sum(end - start for start, end in self.said) * TICK_MS
 
     @property
@@ -106,7 +106,7 @@ def spread(found: Sequence[LinePlace]) -> Iterator[tuple[LinePlace, list[TimedWo
 
 
 def told_lines(recording: Recording, side: Side) -> list[HeldLine]:
-    """What a side's own party told that it said, in order."""
+    """Lines that a side's own party told that it said, in order."""
     return [line for line in transcript(reading_of(recording)) if line["side"] == line["told_by"] == side]
 
 
@@ -116,7 +116,7 @@ def reading_of(recording: Recording) -> Reading:
 
 
 def described(recording: Recording, side: Side) -> Mapping[str, Any]:
-    """What decides the words that a side's own party told, as JSON values."""
+    """Everything that decides the words that a side's own party told, as JSON values."""
     lines = told_lines(recording, side)
     sha256 = hashlib.sha256(json.dumps(lines, sort_keys=True).encode()).hexdigest()
     found = {"lines_sha256": sha256, "spread_over": "speech"}
@@ -156,7 +156,7 @@ def places(reading: Reading, side: Side) -> list[LinePlace]:
 
 
 def _within(spans: Sequence[Span], start: int, end: int) -> list[Span]:
-    """What of spans lies between two ticks."""
+    """The parts of spans between two ticks."""
     cut = ((max(first, start), min(last, end)) for first, last in spans)
     return [(first, last) for first, last in cut if first < last]
 

@@ -75,8 +75,8 @@ class CallToHear(NamedTuple):
 
 
 class CallsHeard(NamedTuple):
-    """What was heard of many calls, by their names. problems: why others were not. missing: a line for each side that
-    has no words and each reason, which names the first call.
+    """Transcripts of many calls, by their names. problems: why others were not. missing: a line for each side that has
+    no words and each reason, which names the first call.
     """
 
     transcripts: Mapping[str, Sequence[Transcript]]
@@ -140,7 +140,7 @@ class HeardCall:
 
     @property
     def is_done(self) -> bool:
-        """Whether `heard` needs not wait."""
+        """True if `heard` needs not wait."""
         return all(each.done() for each in self._asked)
 
     def heard(self) -> list[SideHeard]:
@@ -206,7 +206,7 @@ class Transcribing:
         watch: Watch,
         asked: list[Future[Sequence[TimedWord]]],
     ) -> Callable[[], SideHeard]:
-        """What gives the words of a side. The requests that it waits for are added to `asked`."""
+        """A function that gives the words of a side. The requests that it waits for are added to `asked`."""
         made = Transcript(side, (), transcriber.name, as_stored(transcriber.describe()), self._language, sha256)
         track = _track(reading, side)
         if (stored := _stored(reading, made)) is not None:
@@ -254,7 +254,7 @@ def _missing(source: WordSource, why_not: Mapping[str, Mapping[Side, str]]) -> l
 
 
 def seconds_to_hear(reading: Reading, source: WordSource, language: str = "", sides: Sequence[Side] = SIDES) -> float:
-    """How much audio a transcriber would be sent for a call: 0 for sides that are stored, and for known words."""
+    """Seconds of audio to send a transcriber for a call: 0 for sides that are stored, and for known words."""
     if isinstance(source, KnownWords):
         return 0.0
     described, sha256s = as_stored(source.describe()), _sha256s(reading, sides, audio_state(reading))

@@ -61,7 +61,7 @@ def _in_one_stretch(word: TimedWord, speech: npt.NDArray[np.int64]) -> TimedWord
 
 
 def _has_speech(word: TimedWord, speech: npt.NDArray[np.int64]) -> bool:
-    """Whether any of the active ticks `speech`, in order, lies in a word or near it."""
+    """True if any of the active ticks `speech`, in order, lies in a word or near it."""
     first = word.start_ms // TICK_MS - TOLERANCE_TICKS
     last = -(-max(word.end_ms, word.start_ms + 1) // TICK_MS) + TOLERANCE_TICKS
     return int(np.searchsorted(speech, last)) > int(np.searchsorted(speech, first))

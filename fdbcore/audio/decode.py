@@ -55,7 +55,7 @@ _DELAY_SAMPLES: Final = {
 }
 _MPEG_AUDIO: Final = frozenset({"mp2", "mp3"})
 
-# What leaves its length open says so. WAV, FLAC and MP3 do so in most streams.
+# Files that leave their length open say so. WAV, FLAC and MP3 do so in most streams.
 _STATE_END: Final = frozenset({"aiff", "au", "caf", "matroska,webm", "w64"})
 
 # Ogg FLAC has a timestamp only at the end of each page: a gap can be seen, but not where in the page it lies.
@@ -200,7 +200,7 @@ class AudioFile:
 
     @property
     def notes(self) -> list[str]:
-        """What was odd so far, a line each: a wrong length in the header, an unknown delay, gaps, overlaps."""
+        """Oddities so far, a line each: a wrong length in the header, an unknown delay, gaps, overlaps."""
         notes = []
         if self._is_wav and self._unstated_bytes:
             notes.append(f"read to its end: {self._unstated_bytes} bytes more than its header states")
@@ -223,7 +223,7 @@ class AudioFile:
 
     @property
     def damage(self) -> str | None:
-        """What is missing at the end, or None; known once `blocks` has ended. The audio before that is sound."""
+        """The part missing at the end, or None; known once `blocks` has ended. The audio before that is sound."""
         held_s = self.samples / self.rate_hz
         if self._damaged and (self.stated_s is None or held_s < self.stated_s):
             return f"damaged from {held_s:.3f} s to its end"
@@ -243,7 +243,7 @@ class AudioFile:
 
     @property
     def playable_in_browser(self) -> bool:
-        """Whether a browser can play the file itself with the same timing that `blocks` has yielded so far."""
+        """True if a browser can play the file itself with the same timing that `blocks` has yielded so far."""
         codecs = _PLAYABLE.get((self.container, self.path.suffix.lower()), set())
         moved_samples = self.inserted_samples + self.overlapping_samples
         in_time = moved_samples <= self._at_rate(JITTER_MS, 1000)
@@ -281,7 +281,7 @@ class AudioFile:
 
     @property
     def _unknown_delay(self) -> str | None:
-        """By how much the audio is late because the codec delay is not stored; None if it is known and compensated."""
+        """The delay of the audio that comes from a codec delay not stored; None if it is known and compensated."""
         if self._delay_is_undone or self.codec not in _DELAY_SAMPLES:
             return None
         least, most = (f"{1000 * samples / self.rate_hz:.0f}" for samples in _DELAY_SAMPLES[self.codec])
@@ -296,7 +296,7 @@ class AudioFile:
         return self._data is not None and self._data.is_wav
 
     def _is_wrong(self, stated_s: float, held_s: float) -> bool:
-        """Whether another length came than was stated, as far as the container is exact."""
+        """True if another length came than was stated, as far as the container is exact."""
         if self._data and not self._is_wav:
             return False  # the bytes were compared
         if self.container in STATE_SAMPLES:
@@ -414,7 +414,7 @@ class AudioFile:
                 yield block
 
     def _shift(self, frame: Any, following: Any) -> int:  # noqa: ANN401
-        """How many samples `frame` starts after the end of the audio so far; negative if it overlaps, 0 for rounding.
+        """Samples from the end of the audio so far to the start of `frame`; negative if it overlaps, 0 for rounding.
 
         FFmpeg misplaces single frames of Ogg Vorbis by up to 19 ms where the block size changes. So the frame
         `following` (None at the end) has to agree. If the two differ, the shift nearer to 0 is taken, and 0 if they

@@ -14,7 +14,7 @@ _IN_DS64: Final = 0xFFFF_FFFF  # RF64: this size stands in the ds64 chunk, with 
 
 
 class _Form(NamedTuple):
-    """How a kind of file stores its chunks: a name, a size, the content, and what fills up to a multiple of `align`.
+    """The layout of chunks in a kind of file: a name, a size, the content, and what fills up to a multiple of `align`.
 
     left_open: a writer that cannot seek states 0, or this and more. includes_header: the size counts name and size.
     before_audio: bytes between the size of the chunk with the audio and its first sample, which the size counts.
@@ -81,7 +81,7 @@ _MPEG_KBIT_S: Final = {
     (False, 2): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
 }
 _MPEG_RATES_HZ: Final = (44_100, 48_000, 32_000)
-_MPEG_HALVED: Final = {3: 0, 2: 1, 0: 2}  # how often the rate is halved, by the code of the version (MPEG-1, 2, 2.5)
+_MPEG_HALVED: Final = {3: 0, 2: 1, 0: 2}  # halvings of the rate by the code of the version (MPEG-1, 2, 2.5)
 
 
 def stated_s(container: Any, stream: Any, path: Path) -> float | None:  # noqa: ANN401
@@ -101,7 +101,7 @@ def stated_s(container: Any, stream: Any, path: Path) -> float | None:  # noqa: 
 
 
 def _mp3_states_length(path: Path) -> bool:
-    """Whether the first frame (after an ID3 tag, if there is one) holds a header that states how many frames follow."""
+    """True if the first frame (after an ID3 tag, if there is one) holds a header that states how many frames follow."""
     with open(path, "rb") as file:
         start = file.read(10)
         if start[:3] == b"ID3":
@@ -112,7 +112,7 @@ def _mp3_states_length(path: Path) -> bool:
 
 
 def is_cut_mpeg_frame(packet: bytes) -> bool:
-    """Whether `packet` begins a frame of MPEG audio layer II or III, and is shorter than its header says."""
+    """True if `packet` begins a frame of MPEG audio layer II or III, and is shorter than its header says."""
     if len(packet) < 4 or packet[0] != 0xFF or packet[1] < 0xE0:
         return False
     version, layer = packet[1] >> 3 & 3, packet[1] >> 1 & 3
@@ -126,7 +126,7 @@ def is_cut_mpeg_frame(packet: bytes) -> bool:
 
 
 class StatedData(NamedTuple):
-    """How many bytes of audio a file states and holds.
+    """Bytes of audio that a file states and holds.
 
     stated_bytes: as its header says; None if the writer left it open (0, or an enormous size), as streams and crashed
     recorders do. held_bytes: up to the end of the file, or up to the chunks that follow the stated bytes. is_wav:
@@ -140,17 +140,17 @@ class StatedData(NamedTuple):
 
     @property
     def missing_bytes(self) -> int:
-        """How many stated bytes are missing; 0 if none."""
+        """The number of stated bytes that are missing; 0 if none."""
         return max((self.stated_bytes or 0) - self.held_bytes, 0)
 
     @property
     def unstated_bytes(self) -> int:
-        """How many bytes follow beyond the stated ones: a recorder that crashes leaves the size of its last flush."""
+        """The number of bytes beyond the stated ones: a recorder that crashes leaves the size of its last flush."""
         return 0 if self.stated_bytes is None else max(self.held_bytes - self.stated_bytes, 0)
 
 
 def stated_data(path: Path) -> StatedData | None:
-    """How much audio a WAV, RF64, BW64, AIFF, AIFC, Wave64, CAF or AU file states and holds.
+    """The stated and held audio of a WAV, RF64, BW64, AIFF, AIFC, Wave64, CAF or AU file.
 
     None for another file, or if it has no chunk with audio. Raises OSError.
     """
@@ -186,7 +186,7 @@ def _data(file: BinaryIO, form: _Form, start: int, size: int) -> StatedData:
 
 
 def _another_bytes(file: BinaryIO, form: _Form, at: int) -> int:
-    """How many bytes from `at` on are another audio file: streams and recorders that cut write several in a row."""
+    """Bytes from `at` on that are another audio file: streams and recorders that cut write several in a row."""
     end = file.seek(0, os.SEEK_END)
     for start in (at, at + -at % form.align):
         file.seek(start)
@@ -196,7 +196,7 @@ def _another_bytes(file: BinaryIO, form: _Form, at: int) -> int:
 
 
 def _held_bytes(file: BinaryIO, form: _Form, start: int, stated_bytes: int | None) -> int:
-    """How many bytes of audio follow `start`: the stated ones only if what follows them is not audio."""
+    """The bytes of audio that follow `start`: the stated ones only if what follows them is not audio."""
     end = file.seek(0, os.SEEK_END)
     if stated_bytes is None or start + stated_bytes >= end:
         return end - start
@@ -205,7 +205,7 @@ def _held_bytes(file: BinaryIO, form: _Form, start: int, stated_bytes: int | Non
 
 
 def _is_no_audio(file: BinaryIO, form: _Form, start: int, end: int) -> bool:
-    """Whether the bytes from `start` to `end` are nothing, tags, padding, or chunks (the last may be cut off)."""
+    """True if the bytes from `start` to `end` are nothing, tags, padding, or chunks (the last may be cut off)."""
     file.seek(start)
     first = file.read(form.header_bytes)
     few_bytes = form.header_bytes if form is _WAV else 1  # some writers of WAV leave some bytes
@@ -227,7 +227,7 @@ def _is_no_audio(file: BinaryIO, form: _Form, start: int, end: int) -> bool:
 
 
 def is_open_ogg(path: Path) -> bool:
-    """Whether the last whole page of an Ogg file does not say that it is the last. Raises OSError."""
+    """True if the last whole page of an Ogg file does not say that it is the last. Raises OSError."""
     with open(path, "rb") as file:
         file.seek(max(file.seek(0, os.SEEK_END) - 2 * MOST_PAGE_BYTES, 0))
         return not is_last_page(file.read())

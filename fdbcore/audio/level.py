@@ -21,7 +21,7 @@ FULL_SCALE: Final = 32768
 
 
 def within_range(pcm: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Whether each tick lies within RANGE_DB of the loudest one, bool (n_ticks,).
+    """True for each tick that lies within RANGE_DB of the loudest one, bool (n_ticks,).
 
     pcm: (n,), of any full scale. The last, partial tick is filled up with silence.
     """

@@ -35,7 +35,7 @@ def checksum(page: bytes) -> int:
 
 
 def is_last_page(data: bytes) -> bool:
-    """Whether the last whole page in `data` is flagged as the last of its stream."""
+    """True if the last whole page in `data` is flagged as the last of its stream."""
     start = data.rfind(_CAPTURE)
     while start >= 0:
         if (page := _page_at(data, start)) is not None:

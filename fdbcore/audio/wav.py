@@ -24,7 +24,7 @@ _LARGEST_RIFF_BYTES: Final = _IN_DS64 - 1
 
 
 def is_session_format(path: Path) -> bool:
-    """Whether the header of a WAV file states int16 of two channels at 48 kHz. Raises OSError."""
+    """True if the header of a WAV file states int16 of two channels at 48 kHz. Raises OSError."""
     with open(path, "rb") as file:
         return _format(2) in file.read(HEADER_BYTES)
 
@@ -86,7 +86,7 @@ class WavWriter:
 
     @property
     def samples(self) -> int:
-        """How many whole samples per channel the file holds."""
+        """The number of whole samples per channel that the file holds."""
         return max(0, self._file_bytes - HEADER_BYTES) // self._block_bytes
 
     def write(self, pcm: npt.NDArray[np.int16]) -> None:

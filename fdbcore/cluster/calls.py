@@ -24,19 +24,19 @@ from fdbcore.runtime.process import WorkerProcess
 from fdbcore.runtime.waits import Wait
 from fdbcore.session.converse import OPENING, LiveSettings
 
-_LOOK_S: Final = 0.25  # how long a node waits for something to tell
-_POLL_S: Final = 0.02  # how long the process waits for what nodes tell before it looks for new calls
-_NODES_EVERY_NS: Final = 10**9  # how often it looks which nodes there are
+_LOOK_S: Final = 0.25  # wait of a node for something to tell
+_POLL_S: Final = 0.02  # wait of the process for messages of nodes before it looks for new calls
+_NODES_EVERY_NS: Final = 10**9  # interval at which it looks which nodes there are
 # A call that was lost is held again when what still runs of it there has ended: `workers`.
 _ENDING_NS: Final = 7 * 10**9
-# What does not answer for so long is ended: Ray takes half of it to notice that a node died.
+# A process that does not answer for so long is ended: Ray takes half of it to notice that a node died.
 _GONE_NS: Final = 40 * 10**9
-_CLOSING_S: Final = 20.0  # how long nodes that were asked to end their calls may take
+_CLOSING_S: Final = 20.0  # time for nodes that were asked to end their calls
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What a node needs to know. calls: at a time; None for as many as it holds on time."""
+    """The facts that a node needs. calls: at a time; None for as many as it holds on time."""
 
     here: Here
     run_path: Path
@@ -45,7 +45,7 @@ class _Wanted:
 
 
 class _Told(NamedTuple):
-    """What a node tells. at_once: how many calls it can hold; 0 while it loads. ticks: of those that it holds.
+    """A message of a node. at_once: how many calls it can hold; 0 while it loads. ticks: of those that it holds.
 
     error: why it can hold no other call.
     """
@@ -139,8 +139,8 @@ class _Node:
 
 
 def _speak_to_ray(connection: Connection, address: str, wanted: _Wanted) -> None:
-    """What the process does. It takes `LiveCall`s, and sends how many can be held, once a node has joined, and
-    (CallNews, ticks); or a text if none can be held.
+    """Speak to Ray: the life of the process. It takes `LiveCall`s, and sends how many can be held, once a node has
+    joined, and (CallNews, ticks); or a text if none can be held.
     """
     if (refusal := why_not_joined(address)) is not None:
         connection.send(refusal)

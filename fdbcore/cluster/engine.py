@@ -24,7 +24,7 @@ from fdbcore.errors import FdbError, MissingExtraError, SettingsError
 from fdbcore.runtime.executor import LOOK_S, Item, Result, WorkResult
 from fdbcore.session.converse import LiveSettings
 
-_REACHING_S: Final = 5.0  # how long the head of a cluster may take to answer
+_REACHING_S: Final = 5.0  # time for the head of a cluster to answer
 
 
 class RayCluster:

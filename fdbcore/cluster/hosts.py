@@ -76,7 +76,7 @@ class _Hosts:
 
 
 class _Desk:
-    """Where threads have work done on single items, and wait for its result. It joins the cluster when first used."""
+    """A desk where threads have work done on single items, and wait for it. It joins the cluster when first used."""
 
     def __init__(self, name: str, entry: RayEntry, work: Callable[[Any], object], needs: Needs) -> None:
         self._name, self._entry, self._work, self._needs = name, entry, work, needs
@@ -111,7 +111,7 @@ class _Desk:
         return future.result()
 
     def give_up(self) -> None:
-        """Those who wait get a PartyError; nobody waits for the work any more."""
+        """Give those who wait a PartyError; nobody waits for the work any more."""
         self._fail(self._closed)
 
     def close(self) -> None:

@@ -34,16 +34,16 @@ MOST_NODES_LOST: Final = 3
 """If so many nodes die while they work on an item, it is not tried again."""
 
 JOINING_S: Final = 60.0
-"""How long Ray may take until the first processor is ours."""
+"""Time that Ray may take until the first processor is ours."""
 
 _PER_SLOT: Final = 2  # tasks that the cluster has for each that it can work on, so that no processor waits for its next
-_POLL_S: Final = 0.02  # how long the process waits for results before it looks for new items
-_ROOM_EVERY_NS: Final = 10**9  # how often it looks how many processors there are
+_POLL_S: Final = 0.02  # wait of the process for results before it looks for new items
+_ROOM_EVERY_NS: Final = 10**9  # interval at which it counts the processors
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a task takes of its node. items: so many at most it works on at the same time, in threads."""
+    """Resources that a task takes of its node. items: so many at most it works on at the same time, in threads."""
 
     processors: float = 1.0
     gpus: int = 0
@@ -56,7 +56,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class RayEntry:
-    """How to reach a cluster. name: as the user named it. address: HOST:PORT of its head; "" for the one that is near.
+    """The way to a cluster. name: as the user named it. address: HOST:PORT of its head; "" for the one that is near.
 
     jobs: at most so many items at a time.
     """
@@ -78,7 +78,7 @@ class RayEntry:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """What a node must have as this process has it. log: of the run; see `WorkerProcess`."""
+    """Things that a node must have as this process has them. log: of the run; see `WorkerProcess`."""
 
     folder: str
     sys_path: Sequence[str]
@@ -127,8 +127,8 @@ class _Task:
 def _speak_to_ray(
     connection: Connection, address: str, jobs: int, work: Callable[[Any], object], here: Here, needs: Needs
 ) -> None:
-    """What the process does: see `RayEntry.process`."""
-    if here.log is None:  # what Ray prints is nothing for the terminal
+    """Speak to Ray: the life of the process, see `RayEntry.process`."""
+    if here.log is None:  # Ray's prints are nothing for the terminal
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
@@ -206,7 +206,7 @@ def why_not_joined(address: str) -> str | None:
 
 
 def _slots(needs: Needs) -> int:
-    """How many tasks the nodes can work on at a time."""
+    """The number of tasks that the nodes can work on at a time."""
     import ray
 
     found = 0

@@ -35,7 +35,7 @@ MOST_QUEUED_SAMPLES: Final = 2 * SAMPLE_RATE_HZ
 
 Task: TypeAlias = "asyncio.Task[None]"
 
-_QUIET_S = 0.1  # how long to wait for output that should not come, or for the last lines of standard error
+_QUIET_S = 0.1  # wait for output that should not come, or for the last lines of standard error
 
 SETTINGS: Final = (
     Setting("clocking", "see below", default="input", choices=("input", "burst")),
@@ -249,7 +249,7 @@ class CommandEndpoint(StreamParty):
             self.stream.note("event", name="stderr", data=text)
 
     async def _farewell(self, process: subprocess.Popen[bytes], lines: Task, cut_bytes: int) -> str:
-        """Why the command's output ended; if something went wrong, with the last line of its standard error."""
+        """The cause of the end of the output; if something went wrong, with the last line of its standard error."""
         status = await exit_status(process, GRACE_S)
         await asyncio.wait((lines,), timeout=_QUIET_S)
         if status is not None:
@@ -273,7 +273,7 @@ class CommandEndpoint(StreamParty):
 
 
 def _text_of(line: bytes) -> dict[str, Any] | None:
-    """What a line tells of the command's words, without its type; None for any other line."""
+    """The command's words that a line tells of, without its type; None for any other line."""
     told = json_object(line)
     return told if told is not None and told.pop("type", None) == "text" else None
 

@@ -23,10 +23,10 @@ from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICK_MS, 
 from fdbcore.types.tools import ToolCall
 
 MOST_UNSENT_FRAMES: Final = 3 * TICKS_PER_S
-"""How many frames may wait for a party that does not read."""
+"""Frames that may wait for a party that does not read."""
 
 MOST_SILENT_TICKS: Final = 10 * TICKS_PER_S
-"""How long a party that should always send may send nothing."""
+"""Time that a party that should always send may send nothing."""
 
 MOST_BEHIND_TICKS: Final = 20
 """The playout delay, beyond its step, that a party which always sends may build up."""
@@ -35,7 +35,7 @@ PAUSE_TICKS: Final = 20
 """If a burst party sends nothing for this long, it is a pause of its own and not an underrun."""
 
 MOST_EARLY_EVENTS: Final = 256
-"""How many events of a party are kept from before tick 0."""
+"""Events of a party that are kept from before tick 0."""
 
 MOST_STEP_MS: Final = 1000
 
@@ -47,7 +47,7 @@ _Note: TypeAlias = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What a party's output follows.
+    """The pace of a party's output.
 
     clocking: "burst", "realtime" or "input". step_ms: how much an input-clocked party hears before it answers with as
     much, or a realtime party sends at once. SettingsError if they are not valid.
@@ -124,13 +124,13 @@ class FrameStream:
 
     @property
     def played_samples(self) -> int:
-        """How many samples were said or dropped since tick 0: the place of the next one in the party's stream."""
+        """Samples said or dropped since tick 0: the place of the next one in the party's stream."""
         stats = self._playout.queue.stats()
         return stats.heard_samples + stats.flushed_samples
 
     @property
     def queued_samples(self) -> int:
-        """How many samples were received, but not yet said or dropped."""
+        """Samples received, but not yet said or dropped."""
         return self._playout.queued_samples
 
     # Called on the transport's thread
@@ -168,12 +168,12 @@ class FrameStream:
         return taken
 
     def item(self, number: int) -> HeardItem | None:
-        """How much of an utterance was heard: see `PlayoutQueue.item`. From any thread."""
+        """The heard part of an utterance: see `PlayoutQueue.item`. From any thread."""
         return self._playout.queue.item(number)
 
     @property
     def begun_items(self) -> int:
-        """How many utterances were received so far. From any thread."""
+        """The number of utterances received so far. From any thread."""
         return self._playout.queue.begun_items
 
     def flush(self) -> None:
@@ -186,7 +186,7 @@ class FrameStream:
         self._playout.queue.end_item()
 
     def allows(self, size_bytes: int) -> bool:
-        """Whether one more event of this size may be logged. A party that floods us is made to leave.
+        """True if one more event of this size may be logged. A party that floods us is made to leave.
 
         Before tick 0, when a command reports how it loads its model, surplus events are only dropped. In lockstep, time
         is counted in the party's answers, so that every run decides alike.
@@ -271,11 +271,11 @@ class FrameStream:
         return [_SILENCE] * missed_ticks + [frame.astype(_WIRE_FORMAT, copy=False).tobytes()]
 
     def tool_calls(self) -> Sequence[ToolCall]:
-        """What the party did with calls of tools since this was last asked."""
+        """Calls of tools that the party began, completed or cancelled since this was last asked."""
         return [self._calls.popleft() for _ in range(len(self._calls))]
 
     def log(self) -> Sequence[Happening]:
-        """What happened since the last call; once a second also what arrived."""
+        """Events since the last call; once a second also what arrived."""
         tick = self.tick
         happened = [self._happenings.popleft() for _ in range(len(self._happenings))]
         if self._lost_events:
@@ -384,7 +384,7 @@ class StreamParty(Endpoint):
     """A party whose `stream` has its audio and its log, over a connection in the background."""
 
     knows_when_it_left: ClassVar[bool] = True
-    """Whether `stream` learns of a lost connection, so that `gone_tick` is known."""
+    """True if `stream` learns of a lost connection, so that `gone_tick` is known."""
 
     def __init__(self, stream: FrameStream) -> None:
         self.stream = stream
@@ -403,7 +403,7 @@ class StreamParty(Endpoint):
         return frame
 
     def log(self) -> Sequence[Happening]:
-        """What happened, such as events of the party, flushes, underruns, slips and arrivals."""
+        """Events, such as those of the party, flushes, underruns, slips and arrivals."""
         return self.stream.log()
 
     def measured(self) -> Mapping[str, Any]:

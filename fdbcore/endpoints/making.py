@@ -1,4 +1,4 @@
-"""What is made on a thread of its own, in pieces, while the ticks go on."""
+"""Work in pieces on a thread of its own, while the ticks go on."""
 
 from __future__ import annotations
 

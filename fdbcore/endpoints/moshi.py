@@ -88,7 +88,7 @@ class Place(NamedTuple):
 
     @property
     def hint(self) -> str:
-        """Why the server may hang up before the handshake, to end a message with."""
+        """A likely cause if the server hangs up before the handshake, to end a message with."""
         return "; is there such a voice_prompt?" if "voice_prompt" in self.query else ""
 
 

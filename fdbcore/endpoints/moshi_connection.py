@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PACKET_MS: Final = 20
 BIT_RATE: Final = 64_000
 CLOSE_S: Final = 1.0
-"""How long the server may take to say goodbye."""
+"""Time that the server may take to say goodbye."""
 
 _HANDSHAKE, _AUDIO, _TEXT, _METADATA, _ERROR = 0, 1, 2, 4, 5
 
@@ -77,7 +77,7 @@ class MoshiConnection:
 
     @property
     def skipped_bytes(self) -> int:
-        """How many bytes were not Ogg."""
+        """The number of bytes that were not Ogg."""
         return self._reader.skipped_bytes
 
     def received_per_s(self) -> float | None:

@@ -102,7 +102,7 @@ def with_defaults(address: str, defaults: Mapping[str, str]) -> str:
 
 
 def replies_once(address: str) -> bool:
-    """Whether a party takes a recording and replies once, so that its reply does not depend on timing."""
+    """True if a party takes a recording and replies once, so that its reply does not depend on timing."""
     return address.partition(":")[0] in _VENDORS
 
 
@@ -114,7 +114,7 @@ class _Recording(NamedTuple):
     frames: Sequence[Pcm]
 
     def has(self, frames: Sequence[Pcm], tick: int) -> bool:
-        """Whether these frames are those of the file from `tick` on, and silence after its end."""
+        """True if these frames are those of the file from `tick` on, and silence after its end."""
         expected = [*self.frames[tick : tick + len(frames)], *[SILENT_FRAME] * len(frames)]
         return all(map(np.array_equal, frames, expected))
 
@@ -210,7 +210,7 @@ class ReplyEndpoint(Endpoint):
         self._thread.start()
 
     def _await(self, request: Request, answer: Future[Answer]) -> None:
-        """What the thread does: ask the model, and set the answer."""
+        """Ask the model, and set the answer: the work of the thread."""
         begun_ns = now_ns()
         try:
             found = self._model.ask(request)

@@ -92,7 +92,7 @@ class PcmWs(StreamParty):
         self._tools = tools
 
     def tool_calls(self) -> Sequence[ToolCall]:
-        """What the system did with calls of the tools that it was offered."""
+        """Calls of the offered tools that the system began, completed or cancelled since this was last asked."""
         return self.stream.tool_calls()
 
     def take_result(self, tick: int, result: ToolResult) -> None:
@@ -209,7 +209,7 @@ def _event_of(text: str) -> Json | None:
 
 
 def _call_of(event: Json) -> ToolCall | None:
-    """What an event says of a call of a tool; None if it is another event, or lacks the id or the name of the call."""
+    """The call of a tool in an event; None if it is another event, or lacks the id or the name of the call."""
     stage, number, name = _CALLS.get(event["type"]), event.get("id"), event.get("name", "")
     if stage is None or not number or not isinstance(number, str) or not isinstance(name, str):
         return None

@@ -20,13 +20,13 @@ UNNEEDED_TICKS: Final = 10 * TICKS_PER_S
 """After this long with a surplus, any frame may be left out."""
 
 MOST_AHEAD_S: Final = 60
-"""How much audio a party may send ahead of its playout."""
+"""Audio that a party may send ahead of its playout."""
 
 MOST_CHANGES: Final = 1000
-"""How many changes of the delay the certificate lists. All of them are events."""
+"""Changes of the delay that the certificate lists, at most. All of them are events."""
 
 MOST_STALE_SAMPLES: Final = SAMPLE_RATE_HZ // 1000
-"""By how much the delay may move before it is told anew."""
+"""The change of the delay from which it is told anew."""
 
 
 class DelayChange(NamedTuple):
@@ -44,7 +44,7 @@ class DelayChange(NamedTuple):
 
 
 class WaitLog:
-    """What the delay of a side was, tick by tick, to within 1 ms.
+    """The delay of a side, tick by tick, to within 1 ms.
 
     told_samples: the delay that was told last.
     """
@@ -59,7 +59,7 @@ class WaitLog:
             self.told_samples = self._waits[tick] = delay_samples
 
     def take(self) -> dict[str, list[int]]:
-        """What was noted since the last call, as fields of an event "arrivals"."""
+        """Delays noted since the last call, as fields of an event "arrivals"."""
         waits, self._waits = self._waits, {}
         return {"heard_tick": list(waits), "waited_samples": list(waits.values())}
 
@@ -106,7 +106,7 @@ class Playout:
         self._incoming: deque[tuple[int, int, int]] = deque()  # at_ns since tick 0, start_sample, samples
         self._arrived: list[tuple[int, int, int]] = []
         self._pieces: deque[tuple[int, int]] = deque()  # start_sample, at_sample; from the one that is heard on
-        self._step = -1  # that is heard, or the number of the burst
+        self._step = -1  # the step that is heard, or the number of the burst
         self._transit_samples = 0  # the slowest in it so far
         self._wait_log = WaitLog()
         self._floor = NoiseFloor()
@@ -137,12 +137,12 @@ class Playout:
 
     @property
     def queued_samples(self) -> int:
-        """How many samples were pushed, but not yet played or dropped."""
+        """Samples pushed, but not yet played or dropped."""
         return self.queue.stats().queued_samples
 
     @property
     def delay_samples(self) -> int:
-        """How long what was heard last had waited here; 0 before the party was heard."""
+        """The wait here of what was heard last; 0 before the party was heard."""
         if self._offset_samples is None or self._origin_ns is None:
             return 0
         return self._lead_samples + max(self._offset_samples - self._transit_samples, 0)
@@ -184,8 +184,8 @@ class Playout:
         return found
 
     def arrivals(self) -> dict[str, Any]:
-        """What arrived since the last call, how long what was heard had waited (heard_tick, waited_samples: told where
-        it changes by more than 1 ms), and the delay now, as fields of an event; {} if nothing arrived.
+        """Arrivals since the last call, the waits of what was heard (heard_tick, waited_samples: told where they change
+        by more than 1 ms), and the delay now, as fields of an event; {} if nothing arrived.
         """
         arrived, self._arrived = self._arrived, []
         if not arrived:

@@ -11,7 +11,7 @@ SENTENCE_GAP_SAMPLES: Final = SAMPLE_RATE_HZ // 5
 """The silence between two sentences of an answer."""
 
 _STOP: Final = re.compile(r"([.!?…]+)[\"')\]]*(\s*)|([。！？]+|\n+)")
-"""What may end a sentence: marks, and the blanks after them."""
+"""Possible ends of a sentence: marks, and the blanks after them."""
 
 
 def whole_sentences(text: str) -> tuple[list[str], str]:
@@ -26,13 +26,13 @@ def whole_sentences(text: str) -> tuple[list[str], str]:
 
 
 def is_whole(sentence: str) -> bool:
-    """Whether it ends as sentences do, rather than where a limit cut it off."""
+    """True if it ends as sentences do, rather than where a limit cut it off."""
     ends = [found.end() for found in _STOP.finditer(sentence)]
     return bool(ends) and not has_words(sentence[ends[-1] :])
 
 
 def has_words(text: str) -> bool:
-    """Whether there is anything to speak in it."""
+    """True if there is anything to speak in it."""
     return any(map(str.isalnum, text))
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CLOSE_TIMEOUT_S: Final = 1.0
 ANSWER_TIMEOUT_S: Final = 2.0
-"""How long the other end may take to answer the farewell."""
+"""Time that the other end may take to answer the farewell."""
 
 # The kernel's send buffer may grow to megabytes, a minute of audio, before we notice that the system does not read.
 _SEND_BUFFER_BYTES: Final = 64 * 1024
@@ -31,7 +31,7 @@ Message: TypeAlias = bytes | str
 
 
 class Ending(NamedTuple):
-    """How a WebSocket ended, in words. code, reason: of the other end's close; None and "" if there was none."""
+    """The end of a WebSocket, in words. code, reason: of the other end's close; None and "" if there was none."""
 
     text: str
     code: int | None = None
@@ -260,7 +260,7 @@ def without_redirections(stays: Callable[[URL], bool] = lambda url: False) -> ai
 
 
 def ending(ws: aiohttp.ClientWebSocketResponse, message: aiohttp.WSMessage) -> Ending:
-    """How the connection ended, from the last message of the WebSocket."""
+    """The end of the connection, from the last message of the WebSocket."""
     import aiohttp
 
     if message.type is aiohttp.WSMsgType.ERROR:

@@ -1,4 +1,4 @@
-"""What lies on the way from one side of a call to the other: noise, voices, a telephone, packets that are lost.
+"""Impairments on the way from one side of a call to the other: noise, voices, a telephone, packets that are lost.
 
 May import: _ext, audio, models, runtime.
 """

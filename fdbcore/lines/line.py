@@ -68,7 +68,7 @@ class SimulatedLine(CallLine):
             self._to_a.open(b_dbov)
 
     def carry(self, frame_a: Pcm, frame_b: Pcm) -> tuple[Pcm, Pcm]:
-        """What A hears, and what B hears."""
+        """The frames that A and B hear."""
         heard_by_b = self._to_b.carry(frame_a, frame_b)
         return (frame_b if self._to_a is None else self._to_a.carry(frame_b, frame_a)), heard_by_b
 

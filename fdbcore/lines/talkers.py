@@ -34,7 +34,7 @@ _SAID: Final = (
 
 @cache
 def talkers() -> Sequence[npt.NDArray[np.float32]]:
-    """What each talker says over and over: float32 (n,) at 48 kHz, of RMS 1. Their lengths differ.
+    """Speech that each talker says over and over: float32 (n,) at 48 kHz, of RMS 1. Their lengths differ.
 
     MissingExtraError if espeak-ng is not installed.
     """

@@ -43,13 +43,13 @@ class Way(Protocol):
 
     @abstractmethod
     def carry(self, frame: Pcm, other: Pcm) -> Pcm:
-        """What is heard in this tick, int16 (480,). Called once a tick.
+        """The frame that is heard in this tick, int16 (480,). Called once a tick.
 
         frame, other: what the side says, and what the side that hears says, int16 (480,). Neither is changed.
         """
 
     def describe(self) -> Mapping[str, Any]:
-        """What it does, as JSON values; what depends on the speaker stands here once it is open."""
+        """The way's effect, as JSON values; what depends on the speaker stands here once it is open."""
         return {}
 
 
@@ -73,7 +73,7 @@ class Packets(Way):
         self._is_lost = False
 
     def carry(self, frame: Pcm, other: Pcm) -> Pcm:
-        """What the receiver plays."""
+        """The frame that the receiver plays."""
         if not self._left_of_packet:
             self._is_lost = self._random.random() < self._lost_share
             self._left_of_packet = PACKET_MS // TICK_MS
@@ -113,7 +113,7 @@ class Telephone(Way):
         resamplers = self._down.delay_samples * SAMPLE_RATE_HZ // RATE_HZ + self._up.delay_samples
         self.delay_samples = resamplers + TAPS // 2 * SAMPLE_RATE_HZ // RATE_HZ
         self._filter = _band_pass()
-        self._heard = np.zeros(TAPS - 1)  # what the filter still needs of what came before
+        self._heard = np.zeros(TAPS - 1)  # earlier samples that the filter still needs
         self._ready = np.zeros(resamplers, np.int16)
 
     def carry(self, frame: Pcm, other: Pcm) -> Pcm:
@@ -215,5 +215,5 @@ class Echo(Way):
         return mixed(frame, self._gain * self._under_way.popleft())
 
     def describe(self) -> Mapping[str, Any]:
-        """How loud the echo is, and how late."""
+        """The level of the echo, and its delay."""
         return {"echo_db": self._level_db, "echo_ms": ECHO_MS}

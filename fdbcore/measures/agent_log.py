@@ -86,7 +86,7 @@ def refuse_other_calls(marks: Sequence[Mark], dialogue: Dialogue, clock: LogCloc
 
 
 def refused(why: str | None) -> AgentLog:
-    """What is known of a log that cannot be laid on the timeline, and why it cannot."""
+    """The state of a log that cannot be laid on the timeline, and why it cannot."""
     return {
         "schema": MARKS_SCHEMA,
         "source": None,

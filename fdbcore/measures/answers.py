@@ -1,4 +1,4 @@
-"""How B answers the turns of A. A response is a floor transfer from A to B (Heldner and Edlund 2010).
+"""Answers of B to the turns of A. A response is a floor transfer from A to B (Heldner and Edlund 2010).
 
 Answered, premature and missing responses share one denominator, the opportunities of B
 (`fdbcore.measures.opportunities`). Censored events count nowhere.

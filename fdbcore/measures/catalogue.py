@@ -47,8 +47,7 @@ def differences() -> dict[str, tuple[str, str]]:
 
 
 def spots(where: Where) -> dict[str, list[tuple[str, Spot]]]:
-    """What stands in a place: by the title of each line or tile, in their order, its parts with the ids of their
-    measures."""
+    """The parts of a place: by the title of each line or tile, in their order, with the ids of their measures."""
     found = [(name, spot) for name, measure in MEASURES.items() for spot in _of(measure) if spot.where == where]
     titled: dict[str, list[tuple[str, Spot]]] = {}
     for name, spot in sorted(found, key=lambda part: part[1].order):

@@ -17,7 +17,7 @@ MOST_MADE_UP_SHARE: Final = 0.01
 MOST_MADE_UP_S: Final = 0.5
 """A caveat if this much of a side's audio is missing in one piece, however long the call."""
 MOST_SHOWN: Final = 100
-"""Of what a system told in another form than it should, at most so many characters are shown."""
+"""Characters shown of what a system told in another form than it should, at most."""
 MOST_SETTINGS, MOST_OF_A_VALUE = 3, 30
 """Of the settings that a server did not confirm, so many are shown, with so many characters of each value."""
 SLOW: Final = 0.99
@@ -51,7 +51,7 @@ def caveats(recording: Recording) -> list[str]:
 
 
 def _of_texts(side: Side, odd: Sequence[object]) -> str:
-    """That a system told words in another form than it should. odd: what it told so."""
+    """The caution that a system told words in another form than it should. odd: what it told so."""
     got = f"{len(odd)} such, the first {_shortened(str(odd[0]))!r}; texts with wrong times are read without them"
     return f"`text` events of {side}: expected a text, and times in ms if any, got {got}"
 
@@ -69,7 +69,7 @@ def _since(outcome: Outcome) -> str:
 
 
 def _of_party(recording: Recording, side: Side) -> Iterator[str]:
-    """What of a system's audio was not played, and which of its settings its server has not confirmed."""
+    """Cautions on a system's audio that was not played, and on settings that its server has not confirmed."""
     outcome, unplayed = recording.outcome, recording.measured(side).get("unplayed")
     if unplayed and not (outcome and unplayed in str(outcome.get("reason"))):
         yield f"{side}'s audio was not played: {unplayed}"
@@ -101,7 +101,7 @@ def audio_missing(recording: Recording) -> list[str]:
 
 
 def _missing(side: Side, measured: MeasuredSide, samples: int) -> Iterator[str]:
-    """How much of a side's audio did not come in time, and why; how much silence nothing explains."""
+    """The share of a side's audio that did not come in time, and why; and of silence that nothing explains."""
     # Older recordings do not count lost samples; the concealed ones are nearly those, plus the beginnings of pauses.
     lost = measured.get("lost_samples", measured.get("concealed_samples"))
     missing = (measured.get("padded_samples") or 0) + (lost or 0)

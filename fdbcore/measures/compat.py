@@ -93,7 +93,7 @@ MEASURES: Final = (
 
 
 def compat(recording: Reading) -> dict[str, Quantity]:
-    """Those measures of v1 and v1.5 that can be computed from this recording; v1.5 in each kept span by itself."""
+    """The measures of v1 and v1.5 that can be computed from this recording; v1.5 in each kept span by itself."""
     measures: dict[str, Quantity] = {}
     words = None if replays(recording, V2_FILES) else recording.words("B")  # it has words, but many turns
     annotations = recording.meta.get("annotations", [])

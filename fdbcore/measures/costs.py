@@ -1,4 +1,4 @@
-"""What a live call cost, from what its models counted and the table of models."""
+"""The cost of a live call, from what its models counted and the table of models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fdbcore.types.usage import USAGE, ModelUsage, Service
 
 
 class SystemCosts(Struct, frozen=True):
-    """How much there is to hold with a system."""
+    """The calls to hold with a system."""
 
     calls: Count
     left: Count
@@ -27,7 +27,7 @@ class SystemCosts(Struct, frozen=True):
 
 
 class RunCosts(Struct, frozen=True):
-    """How much a run has to hold. Fields may be added under the same version; a field is never given another
+    """The calls that a run has to hold. Fields may be added under the same version; a field is never given another
     meaning."""
 
     schema: Literal["fdbcore.costs/1"]
@@ -37,7 +37,7 @@ class RunCosts(Struct, frozen=True):
 
 
 class HeldCost(TypedDict):
-    """What live calls cost by the table of models."""
+    """The cost of live calls by the table of models."""
 
     usd: Annotated[float, Meta(description="of all that has a price, failed attempts included")]
     calls: Annotated[Count, Meta(description="that sent anything beyond one's own network")]
@@ -48,7 +48,7 @@ class HeldCost(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What calls cost, before it is rounded: see `HeldCost`."""
+    """The cost of calls, before it is rounded: see `HeldCost`."""
 
     usd: float = 0.0
     calls: int = 0
@@ -63,7 +63,7 @@ class Cost:
 
 
 def call_cost(recording: Recording) -> Cost | None:
-    """What a live call cost, its earlier attempts included; None if nothing of it left one's own network.
+    """The cost of a live call, its earlier attempts included; None if nothing of it left one's own network.
 
     Each side's vendors are expected to state what their models counted (`fdbcore.types.usage`). A server without a
     vendor is unpriced, unless a price of its minutes was stated for the run (`prices_of`).
@@ -93,8 +93,8 @@ def _priced(recording: Recording) -> Cost:
 
 
 def _of_minutes(recording: Recording, services: Sequence[tuple[Side, Service]]) -> Iterator[float]:
-    """What servers without a vendor cost whose minutes have a stated price: of what they say that they took, or else of
-    the whole call.
+    """The cost of servers without a vendor whose minutes have a stated price: of what they say that they took, or else
+    of the whole call.
     """
     call_s = ticks_to_s(recording.original_meta.get("n_ticks", 0))
     counted = [event for event in recording.events if event["kind"] == USAGE and not event["vendor"]]
@@ -133,7 +133,7 @@ def total(costs: Iterable[Cost | None]) -> Cost | None:
 
 
 def _usages(recording: Recording) -> Mapping[tuple[str, str, str], Sequence[ModelUsage]]:
-    """What each model of a vendor counted, in order, by side, vendor and model."""
+    """Counts by each model of a vendor, in order, by side, vendor and model."""
     found: dict[tuple[str, str, str], list[ModelUsage]] = {}
     for event in recording.events:
         if event["kind"] == USAGE and event["vendor"]:
@@ -148,7 +148,7 @@ def sent_to(recording: Recording) -> list[tuple[Side, Service]]:
 
 
 def recipients(recording: Recording) -> list[str]:
-    """What of a live call went to whom, a line each; of models when they end, as seen on the day of the call.
+    """Data of a live call, and to whom they went, a line each; of models when they end, as seen on the day of the call.
 
     "audio of side A to OpenAI (api.openai.com): gpt-4o, ends in 52 days (2027-01-14)".
     """
@@ -166,6 +166,6 @@ def _told(side: Side, service: Service, created: str | None) -> str:
 
 
 def _is_unpriceable(service: Service) -> bool:
-    """Whether nobody can know its price, or the table has none."""
+    """True if nobody can know its price, or the table has none."""
     model = listed_service(service)
     return model is None or not model.usd or not (service.vendor or "seconds" in model.usd)

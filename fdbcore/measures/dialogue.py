@@ -24,7 +24,7 @@ NEVER_TICKS = 1 << 40
 STAYS_SILENT_TICKS: Final = TICKS_PER_S
 """A side that was interrupted has stopped if it then stays silent for so long; a pause for breath may last as long."""
 AHEAD_TICKS: Final = 20
-"""Who begins so shortly before the other ends answers it."""
+"""Longest lead of an answer: who begins so shortly before the other ends answers it."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ class Dialogue:
         return within[-1]  # the later, if one ends and another begins there
 
     def line_at(self, end_tick: int) -> Line:
-        """Whether B could still answer where a kept span ends: before the end of the session, A did not hang up."""
+        """The line at a kept span's end: before the end of the session A did not hang up, so B could answer."""
         return self.line if end_tick == self.n_ticks else "held"
 
     def measured_before(self, tick: int) -> int:
-        """How many ticks that are measured lie before a tick."""
+        """The number of measured ticks before a tick."""
         return sum(max(min(end, tick) - max(start, self.muted_ticks), 0) for start, end in self.spans)
 
     @cached_property
@@ -92,15 +92,15 @@ class Dialogue:
         return [replace(event, censored=True) if self._is_muted(event) else event for event in self._decided]
 
     def is_backchannel(self, end_tick: int) -> bool:
-        """Whether what A said until a tick was a backchannel, as it tells: it asked for no answer."""
+        """True if what A said until a tick was a backchannel, as it tells: it asked for no answer."""
         return any(start < end_tick <= end + NEAR_TICKS for start, end in self.backchannels)
 
     def is_unheard_start(self, tick: int) -> bool:
-        """Whether who begins to speak in `tick` may have begun before, while it was muted."""
+        """True if a side that begins to speak in `tick` may have begun before, while it was muted."""
         return 0 < self.muted_ticks and tick < self.muted_ticks + self.settings.ticks("min_silence_ms")
 
     def _is_muted(self, event: TurnEvent) -> bool:
-        """Whether nobody knows all of an event, because a side was muted when it began, or the floor changed."""
+        """True if nobody knows all of an event, because a side was muted when it began, or the floor changed."""
         if event.kind in ("turn", "speech_start", "speech_end"):
             return event.end_tick is not None and event.end_tick <= self.muted_ticks
         start = event.end_tick if event.kind == "gap" else event.start_tick
@@ -115,7 +115,7 @@ class Dialogue:
         return [event for event in self.events if event.kind == "turn" and event.side == side]
 
     def heard(self, spans: Sequence[Span]) -> list[Span]:
-        """What of spans lies after the muted time."""
+        """The parts of spans after the muted time."""
         return [(max(start, self.muted_ticks), end) for start, end in spans if end > self.muted_ticks]
 
     @cached_property
@@ -137,7 +137,7 @@ class Dialogue:
 
     @cached_property
     def speaking(self) -> dict[Side, npt.NDArray[np.bool_]]:
-        """Whether each side is in an IPU, bool (n_ticks,)."""
+        """True for each tick in which a side is in an IPU, bool (n_ticks,)."""
         return {side: kept_ticks(spans.tolist(), self.n_ticks) for side, spans in self.ipus.items()}
 
     def held(self, side: Side) -> list[Span]:
@@ -159,7 +159,7 @@ class Dialogue:
         return found
 
     def asides(self, side: Side) -> list[Span]:
-        """What a side said without taking the floor, in order."""
+        """Speech of a side that did not take the floor, in order."""
         held = self.held(side)
         own: list[Span] = [(start, end) for start, end in self.ipus[side].tolist()]
         return [span for span in own if not any(start <= span[0] < end for start, end in held)]
@@ -214,7 +214,7 @@ class Dialogue:
     def ticks_until_stop(
         self, side: Side, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """For what the other says from `starts` to `ends`, (n,) ticks: how long after each start `side` stops.
+        """Ticks from each of `starts` until `side` stops, (n,), where the other speaks from `starts` to `ends`.
 
         It stops where it falls silent until the other has ended, or AHEAD_TICKS before that, and for at least
         STAYS_SILENT_TICKS: who only takes a breath has not stopped. It is NEVER_TICKS if it never does. The end of the

@@ -1,4 +1,4 @@
-"""What an examiner did in one call, against its brief and its pacing: from its events and the speech of the system."""
+"""The behaviour of an examiner in one call, against its brief and pacing: from its events and the system's speech."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LATER_MS: Final = 500
 GOES_ON_TICKS: Final = TICKS_PER_S
 """A system that speaks so soon after the examiner began to was in a pause of what it said before."""
 SHORT_ANSWER_TICKS: Final = TICKS_PER_S
-"""Who has heard so much of the system, or more, since the own words knows that it answered."""
+"""Speech of the system since the own words, from which the examiner knows that it answered."""
 STALL_TICKS: Final = 20 * TICKS_PER_S
 """An examiner has nothing to wait for in such a silence of both."""
 SILENCE_S: Final = 30.0
@@ -40,7 +40,7 @@ SLACK_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Where it shows. what: the event, in words."""
+    """The place where it shows. what: the event, in words."""
 
     tick: int
     what: str
@@ -48,7 +48,7 @@ class Proof:
 
 @dataclass(slots=True)
 class Utterance:
-    """What the examiner said at once. silence_ms: of the system, after which it was to speak. text: None if it does not
+    """An utterance of the examiner. silence_ms: of the system, after which it was to speak. text: None if it does not
     tell its words. end_tick: None if the call ended. is_heard: half of it or more was.
     """
 
@@ -108,7 +108,7 @@ class Examined:
 
 
 def examined_in(recording: Reading) -> Examined | None:
-    """What the examiner of a live call did; None if side A is none. RecordingError if the call cannot be read."""
+    """The examiner's behaviour in a live call; None if side A is none. RecordingError if the call cannot be read."""
     party = (recording.original_meta.get("parties") or {}).get("A") or {}
     if party.get("kind") != EXAMINER:
         return None
@@ -153,7 +153,7 @@ def _s(ticks: float) -> str:
 
 
 def _utterances(events: Sequence[Mapping[str, Any]]) -> list[Utterance]:
-    """What it said, with its words: those that it tells until it next begins to speak."""
+    """Its utterances, with their words: those that it tells until it next begins to speak."""
     found: list[Utterance] = []
     unheard = {each.start_tick for each in sayings_of(events) if not each.is_heard}
     for event in events:
@@ -175,7 +175,7 @@ def _opened(own: Sequence[Utterance], spoken: Spans) -> bool | None:
 
 
 def _answered(own: Sequence[Utterance], spoken: Spans) -> int:
-    """For how many sayings of a goal, heard by half or more, the system spoke, between it and the next one."""
+    """Sayings of a goal, heard by half or more, for which the system spoke, between them and the next ones."""
     count = 0
     for each, after in zip(own, [*own, None][1:], strict=True):
         if each.what == "goal" and each.is_heard and each.end_tick is not None:
@@ -184,7 +184,7 @@ def _answered(own: Sequence[Utterance], spoken: Spans) -> int:
 
 
 def _ticks_within(spans: Spans, start: int, end: int | None) -> int:
-    """For how many ticks of [start, end) one of the spans is there; end: None for no end."""
+    """The number of ticks of [start, end) in which one of the spans is there; end: None for no end."""
     ends = spans[:, 1].clip(max=end) if end is not None else spans[:, 1]
     return int((ends - spans[:, 0].clip(min=start)).clip(min=0).sum())
 
@@ -233,7 +233,7 @@ def _agenda(
 
 
 def _last_end(spoken: Spans, tick: int) -> int:
-    """Until when the system had last spoken by `tick`; `tick` itself if it speaks then, 0 if it has not spoken."""
+    """The end of the system's last speech by `tick`; `tick` itself if it speaks then, 0 if it has not spoken."""
     begun = spoken[spoken[:, 0] < tick]
     return min(int(begun[-1, 1]), tick) if len(begun) else 0
 
@@ -271,8 +271,8 @@ def _pace(
 
 
 def _not_yielded(own: Sequence[Utterance], yields_ms: float | None, spoken: Spans, n_ticks: int) -> Iterator[Proof]:
-    """Where it said more for a goal than its pacing allows once the system spoke over it; it says its closing statement
-    to the end.
+    """Places where it said more for a goal than its pacing allows once the system spoke over it; it says its closing
+    statement to the end.
     """
     for each in own:
         if yields_ms is None or each.what != "goal":
@@ -286,7 +286,7 @@ def _not_yielded(own: Sequence[Utterance], yields_ms: float | None, spoken: Span
 
 
 def _may_break_in(cue: str, over_ticks: int, pacing: Mapping[str, Any]) -> bool:
-    """Whether the pacing promises what was done at this cue, after so much speech of the system alone."""
+    """True if the pacing promises what was done at this cue, after so much speech of the system alone."""
     after_ms = {"breaks in": pacing["breaks_in_ms"], "goal met": pacing["looks_ms"]}.get(cue)
     return after_ms is not None and over_ticks * TICK_MS >= after_ms - EARLIER_MS
 

@@ -14,7 +14,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.types import TICKS_PER_S
 
 BY: Final = "the examiner "
-"""How the reason of such a call begins."""
+"""The beginning of the reason of such a call."""
 SETTING: Final = "rule"
 """The setting of an examiner that says whether its calls are held to the rule."""
 
@@ -63,7 +63,7 @@ RULE: Final = (
 
 
 def fault(found: Examined) -> str | None:
-    """Why a call with such an examiner is invalid, with the first proof of the first clause; None if it is valid."""
+    """The fault that makes a call with such an examiner invalid, with the first proof of the first clause; or None."""
     for clause in RULE:
         if proofs := clause.broken(found):
             first = proofs[0]
@@ -73,7 +73,7 @@ def fault(found: Examined) -> str | None:
 
 
 def fault_of_call(recording: Reading) -> str | None:
-    """Why a call is invalid for its examiner's fault; None for a valid call, without the rule, and without examiner."""
+    """The examiner's fault that makes a call invalid; None for a valid call, without the rule, and without examiner."""
     party: dict[str, Any] = dict((recording.original_meta.get("parties") or {}).get("A") or {})
     if party.get(SETTING, "on") == "off":
         return None

@@ -33,7 +33,7 @@ FEWEST_TIMES: Final = 3
 """A silence of one side is a finding if the other side spoke at least this often during it."""
 LEAST_SILENT_TICKS: Final = 10 * TICKS_PER_S
 WAITS_TICKS, FEWEST_WAITS = 13 * TICKS_PER_S // 10, 4
-"""Who leaves so long a pause waits for an answer; so often, nobody who tells a story leaves one."""
+"""Waits: who leaves so long a pause waits for an answer; so often, nobody who tells a story leaves one."""
 IN_VAIN_SHARE: Final = 0.25
 MOST_OF_THE_SPEECH: Final = 0.9
 LEAST_SPEECH_TICKS: Final = 30 * TICKS_PER_S
@@ -45,7 +45,7 @@ AS_SPEECH_PEAK: Final = FULL_SCALE // 100  # -40 dBFS
 LEAST_LOUD_TICKS: Final = 2 * TICKS_PER_S
 UNEVEN: Final = 4  # times as loud as the softest fifth, 12 dB; of noise that does not change it is 3 to 6 dB
 ECHO_REACH_TICKS: Final = 6 * TICKS_PER_S // 10
-MOST_LATE_S, MOST_SHIFTED = 15.0, 500  # how far labels are looked for at another time, and at most how many
+MOST_LATE_S, MOST_SHIFTED = 15.0, 500  # reach of the search for labels at another time, and their number at most
 LABEL_REACH_TICKS: Final = 3 * TICKS_PER_S // 10
 FEWEST_LABELS: Final = 3
 NEARLY_ALL: Final = 0.9
@@ -53,7 +53,7 @@ FEWEST_OF_A_CALL, FITTING_BY_CHANCE = 4, 0.5
 
 
 class Finding(TypedDict):
-    """What must be said of the call first, in plain words: who was silent, and since when."""
+    """A finding that must be told of the call first, in plain words: who was silent, and since when."""
 
     id: str
     side: Side | None
@@ -67,7 +67,7 @@ class Finding(TypedDict):
 
 @dataclass(frozen=True)
 class CheckedCall:
-    """What the checks need of a recording."""
+    """A recording, as the checks need it."""
 
     reading: Reading
 
@@ -78,12 +78,12 @@ class CheckedCall:
 
     @property
     def start_tick(self) -> int:
-        """Where the first kept span of the recording begins."""
+        """The start of the first kept span of the recording."""
         return self.reading.kept[0][0]
 
     @property
     def end_tick(self) -> int:
-        """Where the last kept span of the recording ends."""
+        """The end of the last kept span of the recording."""
         return self.reading.kept[-1][1]
 
     @property
@@ -93,12 +93,12 @@ class CheckedCall:
 
     @cached_property
     def times(self) -> dict[Side, Spans]:
-        """When each side spoke: IPUs less than resume_ms apart are joined. int64 (n, 2) in ticks."""
+        """Speech times of each side: IPUs less than resume_ms apart are joined."""
         return {side: joined(self.dialogue.ipus[side], self.dialogue.settings.ticks("resume_ms")) for side in SIDES}
 
     def unheard_sound(self, side: Side, start_tick: int, end_tick: int) -> Span | None:
-        """From where to where a side is as loud as speech in a stretch in which the detector heard none of it: such as
-        a choppy voice. None if it is not, or as even as noise. What sounds beside the other side may be echo of it.
+        """The loud span of a side, as loud as speech, in a stretch in which the detector heard none: such as a choppy
+        voice. None if it is not, or as even as noise. What sounds beside the other side may be echo of it.
         """
         alone = ~near(self.dialogue.speaking[other_side(side)][start_tick:end_tick], ECHO_REACH_TICKS)
         if self.reading.left_out:
@@ -110,7 +110,7 @@ class CheckedCall:
         return start_tick + int(loud[0]), start_tick + int(loud[-1]) + 1
 
     def silent(self, side: Side) -> bool:
-        """Whether a side has no speech."""
+        """True if a side has no speech."""
         return not len(self.dialogue.ipus[side])
 
 
@@ -138,7 +138,7 @@ def findings(reading: Reading) -> list[Finding]:
 
 
 def nothing_to_measure(recording: Recording) -> str | None:
-    """Why there is nothing to measure: nobody speaks in the recording. None if somebody does."""
+    """The reason why there is nothing to measure: nobody speaks in the recording. None if somebody does."""
     if any(event.kind == "speech_start" for event in recording.turn_events):
         return None
     level = loudest(_heard_peaks(recording))
@@ -214,7 +214,7 @@ def fell_silent(heard: CheckedCall) -> Iterator[Finding]:
 def _is_waited_for(
     heard: CheckedCall, side: Side, silence: Span, spoken: Sequence[Sequence[int]], lapse_ticks: int
 ) -> bool:
-    """Whether the other side, which spoke so in this silence, waited for an answer in it."""
+    """True if the other side, which spoke so in this silence, waited for an answer in it."""
     start, end = silence
     lapses = heard.dialogue.lapses
     of_silence = lapses[(lapses[:, 0] >= start) & (lapses[:, 0] < end)]
@@ -351,7 +351,7 @@ CHECKS: Final[Mapping[str, Check]] = {
 
 
 def _late(labels: Sequence[Label], heard: CheckedCall) -> tuple[int, int]:
-    """How many ticks the labels are late (if negative, early) where most of them fit, and how many fit then."""
+    """Delay of the labels in ticks (negative: early) where most of them fit, and how many fit then."""
 
     def fitting(late_s: float) -> int:
         moved = (replace(each, start_s=each.start_s - late_s, end_s=each.end_s - late_s) for each in labels)
@@ -361,12 +361,12 @@ def _late(labels: Sequence[Label], heard: CheckedCall) -> tuple[int, int]:
     fits = np.array([fitting(each) for each in late_s.tolist()])
     best_s = late_s[fits == fits.max()]
     nearest_s = best_s[np.abs(best_s).argmin()]
-    middle_s = float(np.median(best_s[np.abs(best_s - nearest_s) <= 1]))  # what fits as well around it
+    middle_s = float(np.median(best_s[np.abs(best_s - nearest_s) <= 1]))  # the middle of equally good fits around it
     return round(middle_s * TICKS_PER_S), int(fits.max())
 
 
 def _fits(label: Label, heard: CheckedCall, side: Side) -> bool:
-    """Whether a side stops speaking where the label says that a turn ends, or speaks in most of labelled speech."""
+    """True if a side stops speaking where the label says that a turn ends, or speaks in most of labelled speech."""
     if label.kind == "turn_end":
         ends = heard.dialogue.ipus[side][:, 1]
         return bool((np.abs(ends - label.end_tick) <= LABEL_REACH_TICKS).any())

@@ -15,7 +15,7 @@ from fdbcore.sources.recorded import replays
 from fdbcore.types import TICKS_PER_S, TurnEvent, TurnSettings
 
 Line: TypeAlias = Literal["closed", "recorded", "held", "cut", "open"]
-"""Whether B could still answer after A's last turn. open: yes, until the end of the recording, as in a benchmark of one
+"""The chance of B to answer after A's last turn. open: yes, until the end of the recording, as in a benchmark of one
 turn; an answer that has not come by then is missing. held: we ran the call ourselves, so A did not hang up; an answer
 is missing if the whole response window was recorded. cut: the same, and we ended the call at its time limit. recorded:
 the same for a recording that somebody else made: who hangs up leaves no silence as long as the window behind. closed:
@@ -41,7 +41,7 @@ def _holds_both_sides_to_the_end(recording: Recording) -> bool:
 
 
 def _is_cut_off(recording: Recording) -> bool:
-    """Whether we ended a live call at its time limit: B could not answer any more, though A had not hung up."""
+    """True if we ended a live call at its time limit: B could not answer any more, though A had not hung up."""
     max_s = recording.original_meta["settings"].get("max_s")
     return max_s is not None and recording.n_ticks >= int(max_s * TICKS_PER_S)
 
@@ -71,7 +71,7 @@ def _span(start_s: float, end_s: float) -> tuple[int, int]:
 
 
 def is_missing(silent_ticks: int, settings: TurnSettings, line: Line) -> bool:
-    """Whether B's answer to A's last turn is missing; nobody spoke for the last `silent_ticks` of the recording."""
+    """True if B's answer to A's last turn is missing; nobody spoke for the last `silent_ticks` of the recording."""
     ended = silent_ticks >= settings.ticks("min_silence_ms")
     return ended and (line == "open" or (line != "closed" and silent_ticks >= settings.ticks("response_window_ms")))
 

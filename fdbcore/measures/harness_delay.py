@@ -50,7 +50,7 @@ class HarnessLegs:
 
 
 def line_delay_samples(recording: Recording, side: Side) -> int:
-    """How much later the line of a live call let a side hear the other; 0 without a line."""
+    """The delay by which the line of a live call let a side hear the other later; 0 without a line."""
     way = recording.original_meta.get("line", {}).get(f"to_{side.lower()}", {})
     delay_samples: int = way.get("delay_samples", 0)
     return delay_samples

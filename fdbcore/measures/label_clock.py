@@ -1,4 +1,4 @@
-"""Whether labels run on another clock than the recording: faster or slower, or later from some label on."""
+"""A check that labels run on the recording's clock: they may be faster or slower, or later from some label on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEAST_CHANGE_TICKS: Final = 4 * TICKS_PER_S // 10
 
 _Ticks: TypeAlias = npt.NDArray[np.int64]
 _Fit: TypeAlias = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
-"""Whether each label fits at these ticks, bool (..., n)."""
+"""A check of each label: True if it fits at these ticks, bool (..., n)."""
 
 
 def late_in_parts(labels: Sequence[tuple[Side, int]], ipus: Mapping[Side, Spans]) -> list[tuple[int, float]] | None:
@@ -56,7 +56,7 @@ def late_in_parts(labels: Sequence[tuple[Side, int]], ipus: Mapping[Side, Spans]
 
 
 def _of_rate(ticks: _Ticks, fit: _Fit) -> tuple[float, float] | None:
-    """How late the first and the last label are if they run faster or slower; None if they do not fit so."""
+    """The delay of the first and the last label if they run faster or slower; None if they do not fit so."""
     step = min(FASTER_STEP, REACH_TICKS / max(1, int(ticks[-1])))
     best, late = 0.0, None
     for begin in np.arange(-1.0, 1.01, 0.2) * TICKS_PER_S:

@@ -44,7 +44,7 @@ CALLED: Final[Mapping[LabelKind, str]] = {
     "side_talk": "side talk",
     "noise": "noise",
 }
-"""How a sentence names each kind of contribution."""
+"""The name of each kind of contribution in a sentence."""
 
 
 def pause_bin(low_ms: int, high_ms: int | None) -> str:
@@ -198,7 +198,7 @@ def _length_ms(label: Label) -> int:
 
 
 def _speaks_through(spans: Ticks, first_tick: int, last_tick: int) -> bool:
-    """Whether one of the spans begins before the first tick and ends after the last."""
+    """True if one of the spans begins before the first tick and ends after the last."""
     row = int(np.searchsorted(spans[:, 0], first_tick)) - 1
     return row >= 0 and bool(spans[row, 1] > last_tick)
 
@@ -216,7 +216,7 @@ def _share(labels: Sequence[tuple[Label, bool]], excluded: Mapping[str, int] | N
 
 
 def answers(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
-    """How long after a labelled end of A's turn B begins (up to 200 ms before it), and how often it answers at all.
+    """The delay from a labelled end of A's turn to B's start (up to 200 ms before it), and how often it answers at all.
 
     B has not answered if it was already speaking or only goes on after a breath (see `_goes_on`), does not begin within
     response_window_ms, or if A goes on first.
@@ -263,7 +263,7 @@ def _answer(dialogue: Dialogue, end_tick: int) -> int | str:
 
 
 def _goes_on(dialogue: Dialogue, start_tick: int) -> bool:
-    """Whether B's speech that starts there goes on with a turn of B after a silence shorter than yield_hold_ms."""
+    """True if B's speech that starts there goes on with a turn of B after a silence shorter than yield_hold_ms."""
     ends = dialogue.ipus["B"][:, 1]
     before = ends[ends < start_tick]
     if not len(before) or start_tick - before[-1] >= dialogue.settings.ticks("yield_hold_ms"):
@@ -278,7 +278,7 @@ def first_within(starts: Ticks, tick: int, end_tick: int) -> int:
 
 
 def stops(dialogue: Dialogue, labels: KeptLabels) -> dict[str, Quantity]:
-    """How often, and how fast, B stops for labelled contributions of A that begin while B speaks; per kind of label.
+    """The rate and speed of B's stops for labelled contributions of A that begin while B speaks; per kind of label.
 
     As with unlabelled onsets, contributions that begin within 200 ms of B's own start or end are excluded.
     """

@@ -1,4 +1,4 @@
-"""How a conversation was held: its outcome, its timing certificate, how its audio arrived, the system's own turns."""
+"""A conversation as it was held: its outcome, its timing certificate, its arrivals, the system's own turns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ReplayOf(TypedDict):
 
 
 class Steps(TypedDict):
-    """How long after each step of its input a party that is clocked by it had answered with as much audio."""
+    """Delays from each step of its input until a party that is clocked by it had answered with as much audio."""
 
     n: Annotated[Count, Meta(description="steps that were answered")]
     step_ms: int
@@ -55,7 +55,7 @@ class Deliveries(TypedDict):
 
 
 class ArrivalsOfSides(TypedDict):
-    """How the audio of each side came."""
+    """The arrivals of each side's audio."""
 
     A: Deliveries | None
     B: Deliveries | None
@@ -69,7 +69,7 @@ class HeldTools(TypedDict):
 
 
 class TurnDifferences(TypedDict):
-    """Where the system puts starts or ends of its partner's speech, less where we find them (positive: later)."""
+    """The system's starts or ends of its partner's speech, less ours (positive: later)."""
 
     n: Annotated[Count, Meta(description="that the system and we have found")]
     of: Annotated[Count, Meta(description="that we have found")]
@@ -98,7 +98,7 @@ class HeldMuted(TypedDict):
 
 
 class Held(TypedDict):
-    """How the conversation was held."""
+    """A conversation as it was held."""
 
     created: str | None
     status: RecordingStatus
@@ -126,7 +126,7 @@ class Held(TypedDict):
 
 
 def live_record(recording: Reading) -> Held | None:
-    """How the conversation was held, for the document; None for recorded files, of which nobody knows."""
+    """The conversation as it was held, for the document; None for recorded files, of which nobody knows."""
     meta, link = recording.original_meta, recording.meta.get("held")
     if link is None and "outcome" not in meta and "sides" not in (meta.get("timing") or {}):
         return None
@@ -159,7 +159,7 @@ def live_record(recording: Reading) -> Held | None:
 
 
 def _deliveries(recording: Recording, side: Side) -> Deliveries | None:
-    """How many deliveries, how long the median one is, and how far apart (ms) they came; and its steps."""
+    """The number of deliveries, how long the median one is, and how far apart (ms) they came; and its steps."""
     found = recording.arrivals(side)
     if len(found.at_us) < 2:
         return None
@@ -178,7 +178,7 @@ def _deliveries(recording: Recording, side: Side) -> Deliveries | None:
 
 
 def _steps(recording: Recording, side: Side, found: Arrivals) -> Steps | None:
-    """How long after each step of its input a party that is clocked by it had answered it; None for any other.
+    """Delays from each step of its input until a party that is clocked by it had answered it; None for any other.
 
     A step is there when its last tick has left, which is later where that was missed. None, too, if answers came before
     their steps: then the party leaves fewer of its first steps unanswered than is stated.

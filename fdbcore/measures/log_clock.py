@@ -125,7 +125,7 @@ def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
 
 
 class _Fit(NamedTuple):
-    """How marks of a name fit what is heard at a place, and why they do not if they do not.
+    """The fit of a name's marks to what is heard at a place, and why they do not fit if they do not.
 
     of: how much is heard there. of_marks: how many marks there are. distances_s: of what is heard from the marks that
     fit, without the drift. rate: the drift. middle_s: the time of the log at which it is none. is_few: whether it takes
@@ -147,7 +147,7 @@ class _Fit(NamedTuple):
         return float(np.median(self.distances_s))
 
     def rests_s(self) -> Floats:
-        """How far each distance is from their median."""
+        """The distance of each distance from their median."""
         return np.abs(self.distances_s - self.offset_s())
 
     def spread_s(self) -> float:

@@ -134,10 +134,10 @@ class CallMeasure(Measure, frozen=True, kw_only=True):
 
     @property
     def better(self) -> Direction | None:
-        """Which direction users of a system prefer, in words."""
+        """The direction that users of a system prefer, in words."""
         return _BETTER[self.direction]
 
     @property
     def shown_in(self) -> str:
-        """How `fdbcore.report.format` shows its values: by its unit, and by what it is a minute of."""
+        """The key by which `fdbcore.report.format` shows its values: its unit, and what it is a minute of."""
         return f"{self.unit} of {self.per}" if self.per else self.unit

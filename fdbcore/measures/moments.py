@@ -55,7 +55,7 @@ class Moment(Struct, frozen=True):
     """A span in which something took longer than it may."""
 
     kind: MomentKind
-    side: Side  # who did not answer, cut the other off, spoke over it, or ended the silence of both
+    side: Side  # the side that did not answer, cut the other off, spoke over it, or ended the silence of both
     start_tick: Tick
     end_tick: Tick
     severity: Annotated[float, Meta(gt=1, description="length as a multiple of what is ordinary for its kind")]

@@ -52,7 +52,7 @@ class Opportunities:
 
     @property
     def excluded(self) -> dict[str, int]:
-        """How many events are excluded from the denominator, by reason."""
+        """The number of events excluded from the denominator, by reason."""
         paused = {"waited": len(self.waited), "cut_in": len(self.cut_in)}
         return {"censored": self.censored} | {name: n for name, n in paused.items() if n}
 
@@ -118,7 +118,7 @@ def turn_start(transfer: TurnEvent) -> int:
 
 
 def _is_pause(silence: TurnEvent, dialogue: Dialogue) -> bool:
-    """Whether the pauses of A by labels or a suite cover at least half of a silence."""
+    """True if the pauses of A by labels or a suite cover at least half of a silence."""
     start, end = silence.span
     covered = sum(max(0, min(end, last) - max(start, first)) for first, last in dialogue.pauses)
     return 2 * covered >= max(end - start, 1)

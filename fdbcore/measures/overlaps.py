@@ -51,7 +51,7 @@ _STOP_LIMITS: Final = (
 
 
 def _long(x: Side) -> tuple[Spot, ...]:
-    """Where it is shown how often the other side stops for long speech of side `x`."""
+    """The places that show how often the other side stops for long speech of side `x`."""
     title, order = over(x), 20 if x == "A" else 30
     found = (
         Spot("call", order, title, "{onsets_times} for more than {short_ms}"),
@@ -203,7 +203,7 @@ def overlap_onsets(dialogue: Dialogue, side: Side, with_chance: bool = True) -> 
 
 
 def stop_latencies(starts: npt.NDArray[np.int64], until: npt.NDArray[np.int64], excluded: Mapping[str, int]) -> Values:
-    """How long after each of the starts (n,) a side stopped, where it did within STOP_S. until: so many ticks (n,)."""
+    """The latency from each of the starts (n,) to a side's stop, within STOP_S. until: so many ticks (n,)."""
     has_stopped = until <= STOP_S * TICKS_PER_S
     begun, ticks = starts[has_stopped].tolist(), until[has_stopped].tolist()
     without = {**excluded, "did_not_stop": len(starts) - len(begun)}
@@ -236,12 +236,12 @@ def chance_of_stop(
     first = ipus[:, 0] + settings.ticks("simultaneous_ms") + 1
     last = ipus[:, 1] - (0 if also_terminal else settings.ticks("terminal_ms"))
     starts, ends = first[first < last], last[first < last]
-    before = np.append(0, (ends - starts).cumsum())  # how many ticks count before each of the spans, and in all
+    before = np.append(0, (ends - starts).cumsum())  # ticks that count before each of the spans, and in all
     if not before[-1] or not len(lengths_ticks):
         return None
 
     def counts(ticks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """How many ticks that count come before each of these, (n,)."""
+        """The number of ticks that count before each of these, (n,)."""
         row = np.searchsorted(starts, ticks, side="right") - 1
         within = np.minimum(ticks - starts[row], ends[row] - starts[row])
         return np.where(row < 0, 0, before[row] + within)

@@ -1,4 +1,4 @@
-"""What the lines of a call do to the edges of its speech and to its latencies, by measured lines like them."""
+"""Effects of a call's lines on the edges of its speech and on its latencies, by measured lines like them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GOOD_F1: Final = 0.95
 """Below this, the sentence says how many stretches of speech were found as they are."""
 UNKNOWN: Final = "what it does to edges and answers is not known"
 UNMEASURED: Final = frozenset({"tone", "ringing", "dtmf"})
-"""What it finds and no measured line has; nor has one a hum."""
+"""Findings of it that no measured line has; nor has one a hum."""
 
 
 class PlacedLine(Struct, frozen=True):

@@ -32,7 +32,7 @@ SOUNDS: Final = {"music": "music", "tone": "tones", "ringing": "ringing", "dtmf"
 
 
 def with_pauses(left_out: Sequence[LeftOut], health: Health | None) -> list[LeftOut]:
-    """What a user leaves out of a recording, and the pauses of its recorder, by time. health: of the recording."""
+    """Spans left out by a user, and the pauses of the recorder, by time. health: of the recording."""
     found = health["findings"] if health else []
     paused = [LeftOut(*span, PAUSE) for each in found if each["id"] == "paused" for span in each["spans"]]
     return sorted([*left_out, *paused], key=lambda span: span.start_tick)
@@ -45,11 +45,11 @@ class Reading(Recording):
     """
 
     kept_figures: object = None
-    """What `fdbcore.analysis.score` has read of its stored figures; None: nothing yet."""
+    """The stored figures that `fdbcore.analysis.score` has read; None: nothing yet."""
 
     @cached_property
     def health(self) -> Health | None:
-        """What is wrong with the audio; None if that is not known. A live call that nobody examined yet, as its run was
+        """The faults of the audio; None if they are not known. A live call that nobody examined yet, as its run was
         killed, is examined now: else its echo would count as speech.
         """
         return super().health or listen_again(self)
@@ -90,7 +90,7 @@ class Reading(Recording):
 
     @cached_property
     def silero_probabilities(self) -> tuple[Probabilities, Probabilities]:
-        """Those of Silero's own model at 16 kHz for both sides; see `fdbcore.measures.silero_track`."""
+        """The probabilities of Silero's own model at 16 kHz for both sides; see `fdbcore.measures.silero_track`."""
         return silero_probabilities(self)
 
     @cached_property
@@ -100,7 +100,7 @@ class Reading(Recording):
 
     @property
     def has_suspects(self) -> bool:
-        """Whether any speech may be echo."""
+        """True if any speech may be echo."""
         return any(self.suspect_spans.values())
 
     @cached_property
@@ -111,7 +111,7 @@ class Reading(Recording):
 
     @property
     def _keypad(self) -> Iterator[TurnEvent]:
-        """What a side says by its keypad, each entry an event; by input health."""
+        """Entries of a side by its keypad, each an event; by input health."""
         for found in self.health["findings"] if self.health else ():
             if found["id"] == "dtmf" and found["side"] is not None:
                 spans = np.array(found["spans"], np.int64).reshape(-1, 2)

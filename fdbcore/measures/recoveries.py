@@ -1,4 +1,4 @@
-"""How B recovers from an interruption that it stopped for: when it speaks again, and with which words."""
+"""The recovery of B from an interruption that it stopped for: when it speaks again, and with which words."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Word: TypeAlias = tuple[str, float, float]
 
 
 def recovery_quantities(dialogue: Dialogue, labels: KeptLabels, words: Sequence[Word] | None) -> dict[str, Quantity]:
-    """How B recovers from an interruption that it stopped for: when it speaks again, and with which words.
+    """The recovery of B from an interruption that it stopped for: when it speaks again, and with which words.
 
     The time counts from the end of the interruption, and is negative if B began before that. words: B's words, None if
     they are not known. B restarts if it repeats the first words of its turn, resumes if it repeats later ones, and
@@ -110,7 +110,7 @@ def _turn_start(dialogue: Dialogue, label: Label) -> int:
 
 
 def _taken_up(words: Sequence[Word] | None, turn_start: int, stop_tick: int, again_tick: int) -> str:
-    """Where the first words after a stop occur in the turn before it: a key of TAKEN_UP, or TOO_FEW."""
+    """The place in the turn before a stop where the first words after it occur: a key of TAKEN_UP, or TOO_FEW."""
     slack_s = 0.2  # edges of words and of speech differ by about this much
     turn_s, stop_s, again_s = (tick / TICKS_PER_S for tick in (turn_start, stop_tick, again_tick))
     # compared without case and punctuation

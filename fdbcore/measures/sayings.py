@@ -1,4 +1,4 @@
-"""What a user simulator meant to say, where it tells: with the end that its words would have had."""
+"""Sayings that a user simulator meant, where it tells: with the end that its words would have had."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class UserSaying(NamedTuple):
 
     @property
     def is_broken_off(self) -> bool:
-        """Whether A did not say all of it."""
+        """True if A did not say all of it."""
         return self.end_tick < self.planned_end_tick
 
     @property
     def is_heard(self) -> bool:
-        """Whether half of it or more was heard."""
+        """True if half of it or more was heard."""
         return 2 * self.end_tick >= self.start_tick + self.planned_end_tick
 
     def is_at(self, end_of_a_tick: int) -> bool:
-        """Whether A's turn ended here because of it."""
+        """True if A's turn ended here because of it."""
         return self.start_tick < end_of_a_tick <= self.end_tick + NEAR_TICKS
 
 
@@ -45,7 +45,7 @@ def given_up_of(events: Sequence[Mapping[str, Any]]) -> Iterator[int]:
 
 
 def backchannels_of(events: Sequence[Mapping[str, Any]]) -> Iterator[Span]:
-    """When an examiner at side A gave a backchannel, from its first to its last word."""
+    """The spans in which an examiner at side A gave a backchannel, from its first to its last word."""
     return ((says["tick"], said["tick"]) for says, said in _said(events, "backchannel"))
 
 

@@ -1,4 +1,4 @@
-"""Whether what an examiner said belongs to its brief, by the words alone.
+"""A check that what an examiner said belongs to its brief, by the words alone.
 
 It is lenient: an actor may put a goal in words of its own, so one word of weight that the brief has is enough.
 """
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 LEAST_WORDS: Final = 3
-"""What has fewer words of weight ("Yes, that one.") belongs to any brief."""
+"""The words of weight below which a text ("Yes, that one.") belongs to any brief."""
 STEM: Final = 5
 """Words that begin with the same so many letters are taken for one."""
 
@@ -45,7 +45,7 @@ def brief_texts(brief: Mapping[str, Any]) -> Iterator[str]:
 
 
 def is_of(text: str, texts: Collection[str]) -> bool:
-    """Whether a text is one of `texts`, has a word of weight that they have, or has fewer than LEAST_WORDS of them."""
+    """True if a text is one of `texts`, has a word of weight that they have, or has fewer than LEAST_WORDS of them."""
     words = _weighty(text)
     return text in texts or len(words) < LEAST_WORDS or bool(words & _weighty(" ".join(texts)))
 

@@ -80,7 +80,7 @@ def file_samples(recording: Recording, side: Side) -> Pcm:
 
 
 def probabilities_of(pcm: Pcm) -> Probabilities:
-    """Those of audio that the model takes for 16 kHz, int16 (n,)."""
+    """The probabilities of audio that the model takes for 16 kHz, int16 (n,)."""
     track = _Track(RATE_HZ)
     track.push(pcm)
     return track.ended()

@@ -1,4 +1,4 @@
-"""How well B is timed, from 0 to 1: the piecewise rule of EVA-Bench (arXiv 2605.13841), over all opportunities of B.
+"""The timing score of B, from 0 to 1: the piecewise rule of EVA-Bench (arXiv 2605.13841), over all opportunities of B.
 
 An answer scores 0 at -0.5 s, rises to 1 at 0.5 s, keeps it until 2 s, and falls to 0 at 3.5 s. One that cuts A off
 scores at most 0.5. No answer scores 0. Where A talks over B for longer than short_ms, B scores by how soon it stops
@@ -18,13 +18,13 @@ from fdbcore.measures.opportunities import end_of_a, fto, opportunities_in, tran
 from fdbcore.types import TICKS_PER_S
 
 ANSWER_S: Final = (-0.5, 0.5, 2.0, 3.5)
-"""Where the score of an answer is 0, 1, 1 and 0."""
+"""Times at which the score of an answer is 0, 1, 1 and 0."""
 CUT_OFF_MOST: Final = 0.5
 YIELD_S: Final = 2.0
 
 
 class ScoredMoment(NamedTuple):
-    """How well B is timed at one moment: the end of A's turn, or where one side began to talk over the other."""
+    """The score of B's timing at one moment: the end of A's turn, or where one side began to talk over the other."""
 
     tick: int
     score: float

@@ -66,7 +66,7 @@ def tool_calls_in(events: Iterable[Mapping[str, Any]]) -> list[HeldToolCall]:
 
 
 def _goes_on(call: HeldToolCall, stage: str | None) -> bool:
-    """Whether a call can have an event of this stage; None: a result."""
+    """True if a call can have an event of this stage; None: a result."""
     if call["end_tick"] is not None:
         return False
     return (call["complete_tick"] is None) == (stage == "complete") or stage == "cancelled"

@@ -1,4 +1,4 @@
-"""What was said in a live call, as its parties tell it: their own words, and what they heard of their partner."""
+"""The words of a live call, as its parties tell them: their own, and what they heard of their partner."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEXT: Final = "text"
 _TIMES: Final = ("start_ms", "end_ms")
 
 _LineSpan: TypeAlias = tuple[int, int | None]
-"""Where a line begins, and where it ends; None if that is not known. In ticks."""
+"""The start of a line, and its end; None if that is not known. In ticks."""
 
 LEAST_TICKS: Final = TICKS_PER_S // 5
 """Speech beside that of a text with times which is shorter is of this text too."""
@@ -34,7 +34,7 @@ JOINED_TICKS: Final = TICKS_PER_S
 
 
 class HeldCut(TypedDict):
-    """How much of a line was heard that was cut short."""
+    """The part that was heard of a line that was cut short."""
 
     heard_ms: Count
     said_ms: Annotated[Count | None, Meta(description="how much of it had come by then; null if that is not known")]
@@ -110,7 +110,7 @@ class _Line:
 
 
 def _told(recording: Recording, side: Side) -> Iterator[HeldLine]:
-    """What a party told of its own words, and of those that it heard."""
+    """The lines that a party told of its own words, and of those that it heard."""
     events = sorted((event for event in recording.events if event["side"] == side), key=lambda event: event["tick"])
     if not any(event["kind"] in (TRANSCRIPT, TEXT) for event in events):
         return
@@ -124,7 +124,7 @@ def _told(recording: Recording, side: Side) -> Iterator[HeldLine]:
 
 
 def _own_texts(reading: Reading, side: Side) -> Iterator[HeldLine]:
-    """What a system of one's own says, as its `text` events tell, over a WebSocket or as a command.
+    """The words of a system of one's own, as its `text` events tell, over a WebSocket or as a command.
 
     A text that does not state its start belongs to the turn of its side that lies nearest to when it was told.
     """
@@ -146,7 +146,7 @@ def _own_texts(reading: Reading, side: Side) -> Iterator[HeldLine]:
 def _untimed_places(
     reading: Reading, side: Side, ticks: Set[int], stated: Sequence[_LineSpan]
 ) -> Mapping[int, _LineSpan]:
-    """Where texts without times lie that were told in these ticks. stated: the spans of texts with times, in order.
+    """The places of texts without times that were told in these ticks. stated: the spans of texts with times, in order.
 
     In a turn of several parts, a text takes those since the text before, and the last text takes all that are left.
     """
@@ -189,7 +189,7 @@ def _turns_in_parts(reading: Reading, side: Side) -> list[list[Span]]:
 
 
 def _end_in(parts: Sequence[Span], start_tick: int) -> int:
-    """Where the speech ends that a text without an end takes: with the part of a turn that it begins in or before."""
+    """The end of the speech that a text without an end takes: with the part of a turn that it begins in or before."""
     return next((end for _, end in parts if end > start_tick), start_tick)
 
 
@@ -212,7 +212,7 @@ def _untaken(turn: Sequence[Span], ipus: Sequence[Span], taken: Sequence[Span]) 
 
 
 def odd_texts(recording: Recording, side: Side) -> list[Any]:
-    """What a system of one's own told as `text` that holds no text, or times that are no numbers or in no order."""
+    """Odd `text` events of a system of one's own: without a text, or with times that are no numbers or in no order."""
     found = [event.get("data") for event in _text_events(recording, side)]
     return [
         told
@@ -235,7 +235,7 @@ def _is_time(value: object) -> bool:
 
 
 def _is_reversed(told: Mapping[str, Any]) -> bool:
-    """Whether a text states an end before its start."""
+    """True if a text states an end before its start."""
     times: list[Any] = [told.get(name) for name in _TIMES]
     return None not in times and all(map(_is_time, times)) and times[1] < times[0]
 
@@ -282,7 +282,7 @@ def _lines(events: Sequence[Mapping[str, Any]]) -> tuple[list[_Line], list[_Line
 
 
 def _goes_on(line: _Line, tick: int, start_ms: float | None) -> bool:
-    """Whether a piece without an item belongs to a line."""
+    """True if a piece without an item belongs to a line."""
     if start_ms is not None and line.end_ms is not None:
         return start_ms - line.end_ms <= JOINED_TICKS * TICK_MS
     return tick - line.last_tick <= JOINED_TICKS
@@ -290,7 +290,7 @@ def _goes_on(line: _Line, tick: int, start_ms: float | None) -> bool:
 
 @dataclass
 class _Places:
-    """Where the lines of a speaker lie that one party tells. is_own: whether the party is the speaker.
+    """The places of a speaker's lines that one party tells. is_own: whether the party is the speaker.
 
     cuts: of each item that was cut, when, and how much of it was heard.
     """

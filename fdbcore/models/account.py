@@ -36,7 +36,7 @@ _READ_CHARS: Final = 30_000
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """Who runs a server.
+    """The company that runs a server.
 
     name: as an address names it. key_variables: where its key may be, the first one first. base_url: of its server;
     "" if each user has one. base_url_variable: the environment variable that may name another server; "" if there is
@@ -52,7 +52,7 @@ class Vendor:
     billed_as: str = ""
 
     def owns(self, url: str) -> bool:
-        """Whether the server at a URL is the vendor's, so that it may be sent the vendor's key; never without TLS."""
+        """True if the server at a URL is the vendor's, so that it may be sent the vendor's key; never without TLS."""
         parts = urlsplit(url)
         host, domains = parts.hostname or "", self.domains or (urlsplit(self.base_url).hostname or "",)
         return parts.scheme == "https" and any(host == each or host.endswith(f".{each}") for each in domains if each)
@@ -93,11 +93,11 @@ class Account:
 
     @property
     def is_here(self) -> bool:
-        """Whether the server is this machine, which no proxy can reach."""
+        """True if the server is this machine, which no proxy can reach."""
         return is_loopback(urlsplit(self.base_url).hostname)
 
     def service(self, takes: Takes) -> Service:
-        """What the server is sent. It is the vendor's if it has the vendor's name, and then also has the model's."""
+        """The service of the server. It is the vendor's if it has the vendor's name, and then also has the model's."""
         host = urlsplit(self.base_url).hostname or ""
         if not self._vendor.owns(self.base_url):
             return Service(takes, host)

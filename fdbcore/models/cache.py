@@ -30,9 +30,9 @@ from fdbcore.types import Reply, Request
 from fdbcore.types.usage import Service
 
 _REPLY: Final[Mapping[str, type]] = {"text": str, "model": str, "tokens_in": int, "tokens_out": int}
-"""What a line with a reply has."""
+"""The fields of a line with a reply."""
 _LINE: Final = b'{"key": "'
-"""How a line begins."""
+"""The beginning of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class KeptModel(Model):
         self._model = model
         self._path = path
         self._lines: dict[str, list[Mapping[str, Any]]] = {}
-        """What each request was answered; the last answer counts."""
+        """The answers to each request; the last one counts."""
         self._earlier: set[str] = set()
         """The requests whose last answer an earlier use of the file stored."""
         self._anew: set[str] = set()
@@ -110,15 +110,15 @@ class KeptModel(Model):
         return self._model.describe()
 
     def services(self) -> Sequence[Service]:
-        """Those of the model."""
+        """The services of the model."""
         return self._model.services()
 
     def knows(self, request: Request) -> bool:
-        """Whether a reply to it, or a refusal, is stored."""
+        """True if a reply to it, or a refusal, is stored."""
         return self._key(request) in self._lines
 
     def ask_anew(self, request: Request) -> bool:
-        """Whether an earlier use of the file stored the reply to it; then the next `ask` asks the model once more.
+        """True if an earlier use of the file stored the reply to it; then the next `ask` asks the model once more.
 
         The stored reply stays in the file and in the usage.
         """

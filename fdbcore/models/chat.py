@@ -98,14 +98,14 @@ class LocalChat(LocalModel, Chat):
 
 
 class _Said:
-    """What a model says, without the thought in <think> and </think> that it may begin with."""
+    """The words of a model, without the thought in <think> and </think> that they may begin with."""
 
     def __init__(self) -> None:
         self._begun = ""
         self._speaks = False
 
     def take(self, piece: str) -> str:
-        """What is said, as far as this piece of the answer makes it known."""
+        """The words that this piece of the answer makes known."""
         if self._speaks:
             return piece
         self._begun = (self._begun + piece).lstrip()

@@ -1,4 +1,4 @@
-"""What vendors count of the use of a model, in our units (`fdbcore.types.usage`).
+"""Counts of vendors for the use of a model, in our units (`fdbcore.types.usage`).
 
 In a vendor's JSON the cached tokens are among the other tokens; in ours they are not. What has another form than the
 vendor documents counts as left out.
@@ -57,7 +57,7 @@ def gemini_counts(usage: Mapping[str, Any], other: Literal["audio", "text"] = "t
 
 
 def _audio(usage: Mapping[str, Any], total: int, other: Literal["audio", "text"], *names: str) -> int:
-    """How many of `total` tokens are audio, by the lists of tokens by modality."""
+    """The number of `total` tokens that are audio, by the lists of tokens by modality."""
     told = {"AUDIO": 0, "TEXT": 0}
     lists = (found for name in names if isinstance(found := usage.get(name), list | tuple))
     for each in (item for found in lists for item in found if isinstance(item, Mapping)):

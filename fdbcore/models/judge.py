@@ -22,10 +22,10 @@ from fdbcore.types import Request, Rubric
 from fdbcore.types.usage import ModelUsage, Service, Unit
 
 _PASSING: Final = ("sdk", "ignores", "response_format")
-"""What a description says of requests, and not of who answers them."""
+"""Fields of a description that concern requests, and not who answers them."""
 
 TEMPERATURE: Final = 0.2
-"""That of the judge of Full-Duplex-Bench v2."""
+"""The temperature of the judge of Full-Duplex-Bench v2."""
 MOST_TEMPERATURE: Final = 2.0
 _VENDORS: Final = "default"
 
@@ -60,7 +60,7 @@ def as_judge(about: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 class Tally(threading.local):
-    """What the requests of each thread counted."""
+    """Counts of the requests of each thread."""
 
     def __init__(self) -> None:
         self._found: list[ModelUsage] = []
@@ -70,7 +70,7 @@ class Tally(threading.local):
         self._found.append(usage)
 
     def taken(self) -> Sequence[ModelUsage]:
-        """Those of this thread since the last call."""
+        """The counts of this thread since the last call."""
         found, self._found = self._found, []
         return found
 
@@ -113,7 +113,7 @@ class ModelJudge(Judge):
         return marks
 
     def check_key(self) -> None:
-        """That of the model."""
+        """Check the model's key."""
         if isinstance(self._model, Account):
             self._model.check_key()
 
@@ -122,7 +122,7 @@ class ModelJudge(Judge):
         return self._about
 
     def services(self) -> Sequence[Service]:
-        """Those of the model."""
+        """The services of the model."""
         return self._model.services()
 
     def counted(self) -> Sequence[ModelUsage]:
@@ -136,7 +136,7 @@ class ModelJudge(Judge):
 
 
 def as_prompt(evidence: Mapping[str, Any]) -> str:
-    """What a judge reads, as the text that a model gets."""
+    """The evidence that a judge reads, as the text that a model gets."""
     return json.dumps(evidence, ensure_ascii=False, indent=1)
 
 

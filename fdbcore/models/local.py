@@ -31,7 +31,7 @@ THREADS: Final = 1
 """Of the processor: on a busy machine two are slower than one."""
 
 END_S: Final = 2.0
-"""How long the server may take to end."""
+"""Time that the server may take to end."""
 
 
 def local(address: str) -> LocalModel:

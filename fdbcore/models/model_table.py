@@ -25,7 +25,7 @@ SOON_DAYS: Final = 90
 """A model that ends within so many days is announced when a run begins."""
 
 _VERSION: Final = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{3})$")
-"""How exact versions of a model end: gpt-4o-2024-08-06, gemini-2.5-flash-001."""
+"""The ends of exact versions of a model: gpt-4o-2024-08-06, gemini-2.5-flash-001."""
 
 _PER_UNIT: Final[Mapping[Unit, tuple[str, float]]] = {
     unit: ("minutes", 60.0) if unit == "seconds" else (unit, 1e6) for unit in UNITS
@@ -45,7 +45,7 @@ _STATED_PRICE: Final = tuple(Setting(name, "USD", float, least=0) for name, _ in
 
 
 class Source(NamedTuple):
-    """Where a fact was found, and on which day."""
+    """The origin of a fact, and the day on which it was found."""
 
     what: str
     on: date
@@ -65,7 +65,7 @@ class EndDate(NamedTuple):
         return f"ends in {days} day{'s' if days > 1 else ''} ({self.on})"
 
     def is_near(self, today: date) -> bool:
-        """Whether the model has gone, or ends within SOON_DAYS."""
+        """True if the model has gone, or ends within SOON_DAYS."""
         return (self.on - today).days <= SOON_DAYS
 
 
@@ -85,7 +85,7 @@ class ListedModel:
 
 
 class AudioTokens(NamedTuple):
-    """How many tokens a vendor counts for a second of audio that its models hear, and of audio that they say."""
+    """Tokens that a vendor counts for a second of audio that its models hear, and of audio that they say."""
 
     heard_per_s: float
     said_per_s: float
@@ -202,7 +202,7 @@ def recipient(service: Service) -> str:
 
 
 def price_usd(usage: ModelUsage) -> float | None:
-    """What a usage costs; None if the price of anything that it counts is not known."""
+    """The price of a usage; None if the price of anything that it counts is not known."""
     found = listed(usage.vendor, usage.model)
     usd = {} if found is None else found.usd
     if any(count and unit not in usd for unit, count in usage.counts.items()):

@@ -28,7 +28,7 @@ OPENAI: Final = Vendor("openai", ("OPENAI_API_KEY",), "https://api.openai.com/v1
 _FILTERS: Final = ("content_filter", "content_policy_violation")
 _NO_REGION: Final = "unsupported_country_region_territory"
 _FORMATS: Final = ("json_schema", "json_object", "text")
-"""How an answer by a JSON schema is asked for: a server of one's own may not take the first, or not even the second."""
+"""Formats of an answer by a JSON schema: a server of one's own may not take the first, or not even the second."""
 _MAY_BE_REFUSED: Final = ("seed", "temperature")
 """Settings of a request without which it can be sent again."""
 THOUGHT_ENDS: Final = "</think>"
@@ -42,7 +42,7 @@ def openai(address: str) -> Model:
 
 
 def told_by(error: Any) -> str:  # noqa: ANN401
-    """What the server said in an answer that is an error of the SDK."""
+    """The server's words in an answer that is an error of the SDK."""
     return str(error.body.get("message") or "") if isinstance(error.body, Mapping) else str(error.message)
 
 
@@ -131,7 +131,7 @@ class OpenAIModel(VendorModel):
         schema: Mapping[str, Any] | None,
         **more: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
-        """What the server answers to a request, by the first format of a JSON schema that it takes.
+        """The server's answer to a request, by the first format of a JSON schema that it takes.
 
         The SDK's errors are raised as they are. client: of the SDK. body: without the schema. more: further arguments
         of the SDK.
@@ -154,7 +154,7 @@ class OpenAIModel(VendorModel):
                 return found
 
     def _may_refuse_format(self, error: Any) -> bool:  # noqa: ANN401
-        """Whether a server of one's own may have failed for the format: 400 and 422, and llama.cpp once said 500."""
+        """True if a server of one's own may have failed for the format: 400 and 422, and llama.cpp once said 500."""
         is_ours = not self.services()[0].vendor and error.param not in _MAY_BE_REFUSED
         return is_ours and (error.status_code in (400, 422) or "response_format" in told_by(error))
 

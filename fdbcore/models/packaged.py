@@ -58,7 +58,7 @@ class PackagedModel:
 
     @property
     def folder(self) -> Path:
-        """Where it is kept, or would be."""
+        """The folder where it is kept, or would be."""
         return home() / f"{self.name}-{self.version}"
 
     @property
@@ -116,7 +116,7 @@ def ready(name: str) -> PackagedModel:
 
 
 def why_not(model: PackagedModel) -> str | None:
-    """What keeps the files of a model from being used; None if nothing does.
+    """The obstacle to using the files of a model; None if there is none.
 
     Sizes and times of change decide. Where only times differ, as after a copy, the SHA-256 decides, and the new times
     are noted.

@@ -1,4 +1,4 @@
-"""What the models of all vendors share."""
+"""The shared part of all vendors' models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fdbcore.types import Reply, Request
 from fdbcore.types.usage import Service
 
 ATTEMPTS: Final = 6
-"""How often a request is sent while its server is busy or down. With growing waits this lasts most of a minute."""
+"""Attempts at a request while its server is busy or down. With growing waits this lasts most of a minute."""
 
 LONGEST_WAIT_S: Final = 120.0
 """A server that asks for a longer wait (an exhausted quota) is not asked again."""

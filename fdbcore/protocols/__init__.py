@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fdbcore.types.timing import TimingCertificate
 
 Clocking = Literal["tick", "input", "burst", "realtime"]
-"""What an endpoint's output follows: the tick (replay, scripted), its own input (Moshi), the bursts of a vendor's
+"""The driver of an endpoint's output: the tick (replay, scripted), its own input (Moshi), the bursts of a vendor's
 server, or real time (WebRTC). A virtual clock can only drive the first two."""
 
 
@@ -36,13 +36,13 @@ class Clock(Protocol):
 
     @property
     def origin_ns(self) -> int | None:
-        """When tick 0 was due, in ns of time.monotonic_ns; None before tick 0, and on a clock that never waits."""
+        """The due time of tick 0, in ns of time.monotonic_ns; None before tick 0, and on a clock that never waits."""
 
     def wait(self, tick: int) -> int:
         """Sleep until `tick` is due, and return by how many whole ticks it is overdue. Ticks come in order from 0."""
 
     def certificate(self) -> TimingCertificate:
-        """What was measured of the timing so far, as JSON values."""
+        """Measurements of the timing so far, as JSON values."""
 
 
 class Endpoint(Protocol):
@@ -55,27 +55,27 @@ class Endpoint(Protocol):
 
     clocking: Clocking = "tick"
     calls_at_once: int | None = None
-    """How many conversations the party can hold at a time; None: any number."""
+    """Conversations that the party can hold at a time; None: any number."""
     left: str | None = None
-    """Why this side will never speak again ("finished", "closed by the server", ...), set once `say` returns None.
+    """The reason this side will never speak again ("finished", "closed by the server", ...), set once `say` gives None.
 
     If the other side ended the conversation, it may be set by `close`: what this side did wrong while leaving."""
     gone_tick: int | None = None
     """Once it has `left`: the tick since which nothing came from it, as far as it knows. It may still have said what
     came before."""
     waits: bool = False
-    """Whether the party now waits for somebody to join; read while `open` runs."""
+    """True if the party now waits for somebody to join; read while `open` runs."""
     transient: bool = False
-    """Whether another conversation may succeed although this side `left` (it was busy or overloaded)."""
+    """True if another conversation may succeed although this side `left` (it was busy or overloaded)."""
     follows_activity: bool = False
-    """Whether the loop calls `sense`."""
+    """True if the loop calls `sense`."""
     mutes_ticks: int = 0
-    """For how many ticks from tick 0 this side is alone to be heard: what the other side says then is lost, and the
+    """Ticks from tick 0 on in which this side is alone to be heard: what the other side says then is lost, and the
     recording holds silence in its place. Read once, before tick 0."""
     knows_what_is_heard: bool = False
-    """Whether `hush` tells its model what was heard, so that this says again what was not."""
+    """True if `hush` tells its model what was heard, so that this says again what was not."""
     recites: bool = False
-    """Whether it can `recite`."""
+    """True if it can `recite`."""
     speech_dbov: float | None = None
     """The active level of its speech (ITU-T P.56), if that is known once it is open."""
     plays: Path | None = None
@@ -141,7 +141,7 @@ class Endpoint(Protocol):
         raise SettingsError("it cannot call tools")
 
     def tool_calls(self) -> Sequence[ToolCall]:
-        """What this party did with calls of tools since this was last asked. Called once a tick, after `notice`."""
+        """The steps of this party in calls of tools since this was last asked. Called once a tick, after `notice`."""
         return ()
 
     def take_result(self, tick: int, result: ToolResult) -> None:
@@ -170,11 +170,11 @@ class Endpoint(Protocol):
         return
 
     def waiting_ms(self) -> int:
-        """How much a party that plays a part has said that `say` has not given yet."""
+        """Audio of a party that plays a part that `say` has not given yet, in ms."""
         return 0
 
     def log(self) -> Sequence[Happening]:
-        """What happened on this side since the last call, for events.jsonl: arrivals, flushes, delay changes.
+        """Events of this side since the last call, for events.jsonl: arrivals, flushes, delay changes.
 
         Called once in each tick, and once more after the last one.
         """
@@ -185,7 +185,7 @@ class Endpoint(Protocol):
         return ()
 
     def measured(self) -> Mapping[str, Any]:
-        """What was measured on this side, as JSON values for the timing certificate."""
+        """Measurements of this side, as JSON values for the timing certificate."""
         return {}
 
     @abstractmethod
@@ -205,11 +205,11 @@ class Endpoint(Protocol):
 
 
 CLEAN: Final = "clean"
-"""What is asked for, and stands in tables, where a call goes over no line: each side hears what the other says."""
+"""The name, in options and tables, of a call over no line: each side hears what the other says."""
 
 
 class CallLine(Protocol):
-    """What lies on the ways between the sides of a conversation, and changes what each hears of the other.
+    """The line between the sides of a conversation, which changes what each hears of the other.
 
     The recording, the detectors and the tables take what each side said.
     """
@@ -220,7 +220,7 @@ class CallLine(Protocol):
 
     @abstractmethod
     def carry(self, frame_a: Pcm, frame_b: Pcm) -> tuple[Pcm, Pcm]:
-        """What A hears and what B hears in a tick, of what both say in it, int16 (480,) each. Called once a tick."""
+        """The frames that A and B hear in a tick, of what both say in it, int16 (480,) each. Called once a tick."""
 
     @abstractmethod
     def describe(self) -> Mapping[str, Any]:
@@ -249,14 +249,14 @@ class Vad(Protocol):
     @property
     @abstractmethod
     def seems_active(self) -> bool:
-        """Whether the newest tick seems active, long before that is decided. For who must act at once; never stored."""
+        """True if the newest tick seems active, long before that is decided. For who must act at once; never stored."""
 
     @abstractmethod
     def finish(self) -> list[bool]:
         """The activity of the last delay_ticks ticks (fewer if fewer were pushed)."""
 
     def evidence(self) -> Mapping[str, npt.NDArray[np.float32]]:
-        """What the decisions so far were made from, e.g. a model's probabilities. It is stored beside the activity."""
+        """The basis of the decisions so far, e.g. a model's probabilities. It is stored beside the activity."""
         return {}
 
     @abstractmethod
@@ -265,7 +265,7 @@ class Vad(Protocol):
 
 
 class UsesServers(Protocol):
-    """What may be at work on servers."""
+    """A model or another helper that may be at work on servers."""
 
     def services(self) -> Sequence[Service]:
         """See `Endpoint.services`."""
@@ -277,7 +277,7 @@ class UsesServers(Protocol):
 
 
 class LanguageModel(UsesServers, Protocol):
-    """What every language model has. Threads may share one. Making one contacts no server."""
+    """The shared part of all language models. Threads may share one. Making one contacts no server."""
 
     name: str
     """Its address: "gemini:gemini-2.5-flash"."""
@@ -326,14 +326,14 @@ class Transcriber(UsesServers, Protocol):
     """Its address: "openai:gpt-4o-transcribe"."""
 
     at_once: int = 1
-    """How many threads should ask it at the same time."""
+    """Threads that should ask it at the same time."""
 
     processors: int = 1
     gpus: int = 0
-    """What it takes of a machine while it hears: only nodes of a cluster that have so much free are asked."""
+    """GPUs that it takes of a machine while it hears: only nodes of a cluster that have so many free are asked."""
 
     beside_calls: bool = True
-    """Whether it leaves a live call on the same machine the cores that this needs."""
+    """True if it leaves a live call on the same machine the cores that this needs."""
 
     def transcribe(self, wav: bytes, language: str) -> str:
         """The words in a WAV file; "" if it holds none.
@@ -350,7 +350,7 @@ class Transcriber(UsesServers, Protocol):
         raise SettingsError(f"{self.name} gives no word times")
 
     def describe(self) -> Mapping[str, Any]:
-        """What decides its words, as JSON values without secrets: words that are stored are used again by it."""
+        """Settings that decide its words, as JSON values without secrets: stored words are used again by it."""
         return {"name": self.name}
 
     def close(self) -> None:
@@ -381,7 +381,7 @@ class Judge(UsesServers, Protocol):
     name: str
     """Its address without settings, with its server unless that is the vendor's: no other judge has the same."""
     gives_probabilities: bool = False
-    """Whether it answers yes or no by the probability of yes. Of others a number is no such answer."""
+    """True if it answers yes or no by the probability of yes. Of others a number is no such answer."""
 
     def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
         """The marks, in the form of the rubric's schema.
@@ -391,10 +391,10 @@ class Judge(UsesServers, Protocol):
         """
 
     def describe(self) -> Mapping[str, Any]:
-        """What decides the marks (name, server, settings), as JSON values without secrets: kept answers go by it."""
+        """Settings that decide the marks (name, server, ...), as JSON values without secrets: kept answers go by it."""
 
     def counted(self) -> Sequence[ModelUsage]:
-        """What the vendor has counted of `mark` in this thread since the last call; nothing if nobody counts.
+        """Usage of `mark` that the vendor has counted in this thread since the last call; nothing if nobody counts.
 
         Answers that were refused, were cut or cannot be used are among it.
         """
@@ -402,7 +402,7 @@ class Judge(UsesServers, Protocol):
 
 
 class World(Protocol):
-    """What the tools do that a system may call. Each conversation has one of its own, which may keep a state.
+    """The world of the tools that a system may call. Each conversation has one of its own, which may keep a state.
 
     `fdbcore.registry.world` makes one from its address. Derive from this class, and write `do` and `describe`.
     """
@@ -417,7 +417,7 @@ class World(Protocol):
         return
 
     def latency_ticks(self, name: str, earlier: int, random: Random) -> int:
-        """How long the result of a call is held back; it reaches the system in the next tick at the earliest.
+        """The delay of the result of a call; it reaches the system in the next tick at the earliest.
 
         name: of the tool; perhaps unknown. earlier: how many calls of the conversation were complete before this one.
         random: to draw from; it is seeded by the run's seed, the user and the trial, so all systems meet the same.
@@ -426,7 +426,7 @@ class World(Protocol):
 
     @abstractmethod
     async def do(self, name: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401
-        """What the tool gives, as a JSON value. The system is told of an exception, without secrets.
+        """The result of the tool, as a JSON value. The system is told of an exception, without secrets.
 
         TimeoutError if the tool will never answer: the call then fails after `timeout_s`, in ticks.
         The arguments fit the tool's schema. Calls begin in their order, on the loop of `fdbcore.runtime.network`, and
@@ -435,7 +435,7 @@ class World(Protocol):
         """
 
     def state(self) -> Any:  # noqa: ANN401
-        """What the calls have changed, as a JSON value for meta.json; None if there is nothing to keep.
+        """The changes that the calls have made, as a JSON value for meta.json; None if there is nothing to keep.
 
         Called once, after the last tick.
         """

@@ -1,4 +1,4 @@
-"""What a benchmark must implement: the suite, and the commands that it adds."""
+"""The seams of a benchmark: the suite, and the commands that it adds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Show: TypeAlias = Callable[[str], None]
 
 
 class Console(Protocol):
-    """Where a command of a suite reports what it does."""
+    """The place where a command of a suite reports what it does."""
 
     def show(self, text: str) -> None:
         """Show the current step in place of the one before. Does nothing without a terminal."""
@@ -93,7 +93,7 @@ class Labels:
 
 
 WRITTEN_EARLY: Final = ("annotator-replies.jsonl", "judged.json", "recordings")
-"""What a scoring may write into the results folder before it is done, so that it can resume."""
+"""Files that a scoring may write into the results folder before it is done, so that it can resume."""
 
 
 class Suite(Protocol):
@@ -112,11 +112,11 @@ class Suite(Protocol):
     """
     options: SuiteOptions = SuiteOptions()
     scores_runs: bool = True
-    """Whether `fdbcore run --suite NAME` scores by the suite once all calls have ended."""
+    """True if `fdbcore run --suite NAME` scores by the suite once all calls have ended."""
     commands: Sequence[Command] = ()
     """The commands that it adds to `fdbcore dataset`, `fdbcore acts` and `fdbcore scenarios`."""
     labels: Labels | None = None
-    """What `agree` and `rate` do for it."""
+    """The work of `agree` and `rate` for it."""
 
     def ship(self, folder: Path, options: Mapping[str, Any], show: Show) -> None:
         """Put the data that ship with the suite into `folder`, ready for `side_a`; data already there may stay.
@@ -127,7 +127,7 @@ class Suite(Protocol):
 
     @abstractmethod
     def side_a(self, data: str) -> SideA:
-        """Who talks to the systems. data: "DIR" or "DIR?SETTINGS". InputError if the data cannot be used."""
+        """The users that talk to the systems. data: "DIR" or "DIR?SETTINGS". InputError if the data cannot be used."""
 
     @abstractmethod
     def score(
@@ -154,4 +154,4 @@ class Suite(Protocol):
 
     @abstractmethod
     def card(self, document: Mapping[str, Any]) -> Scorecard:
-        """What the screen, the page, the tables and the JSON show of a document of `score`."""
+        """The scorecard of a document of `score`, for the screen, the page, the tables and the JSON."""

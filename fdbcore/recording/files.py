@@ -45,7 +45,7 @@ WORDS: Final[Mapping[Side, str]] = {"A": "derived/words_A.json", "B": "derived/w
 
 
 def part_of(folder: Path, *names: str) -> Path:
-    """What lies in a folder, each name in that before it.
+    """The path of a part of a folder, each name in that before it.
 
     RecordingError if a name is more than one plain part of a path, or is a link that leads out of its folder: what is
     written there would land elsewhere, and what is read there is of somebody else.

@@ -36,7 +36,7 @@ class TokenBucket:
 
 
 class EventAllowance:
-    """How many events, and bytes of events, one side may send in a call: per second and in all."""
+    """The events, and bytes of events, that one side may send in a call: per second and in all."""
 
     def __init__(self) -> None:
         self._events = TokenBucket(MOST_EVENTS_PER_S, MOST_EVENTS_AT_ONCE)

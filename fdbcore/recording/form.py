@@ -79,7 +79,7 @@ class _Schema(TypedDict):
 
 
 def kept_of_form(path: Path, schema: str, form: type[Form]) -> Form | None:
-    """What `read_of_form` reads; None if there is no such file, or if it has another schema (an earlier version's)."""
+    """The value that `read_of_form` reads; None without such a file, or with another schema (an earlier version's)."""
     if not path.is_file():
         return None
     data = read_bytes(path)
@@ -98,7 +98,7 @@ def _decoded(path: Path, data: bytes, form: type[Form]) -> Form:
 
 @contextmanager
 def one_call(path: Path) -> Iterator[None]:
-    """What code meets in the files of one call that no check has foreseen is that call's error, and ends no other work.
+    """Errors in one call's files that no check has foreseen become that call's error, and end no other work.
 
     path: the folder of the call.
     """

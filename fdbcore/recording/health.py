@@ -1,4 +1,4 @@
-"""What health.json says of the audio of a recording, and how it is read."""
+"""Types of health.json, which is about the audio of a recording, and their reader."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class HealthSides(TypedDict):
 
 
 class SuspectSpans(TypedDict):
-    """Where the activity of a side is echo of the other."""
+    """Spans in which the activity of a side is echo of the other."""
 
     A: Spans
     B: Spans
 
 
 class EarlierHealth(TypedDict):
-    """What an earlier version said of the audio: with fewer figures."""
+    """The health of the audio as an earlier version had it: with fewer figures."""
 
     schema: str
     verdict: Literal["ok", "warn", "bad"]
@@ -75,7 +75,7 @@ class EarlierHealth(TypedDict):
 
 
 class Health(TypedDict):
-    """What is wrong with the audio."""
+    """Faults of the audio."""
 
     schema: Literal["fdbcore.health/3"]
     verdict: Annotated[Literal["ok", "warn", "bad"], Meta(description="the worst severity; notes leave it ok")]

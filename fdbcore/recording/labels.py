@@ -30,7 +30,7 @@ CONTRIBUTIONS: Final[tuple[LabelKind, ...]] = ("interruption", "backchannel", "s
 
 
 class Label(Struct, frozen=True, order=True):
-    """What somebody says of a span of one side; a moment is a span of no length."""
+    """A statement on a span of one side; a moment is a span of no length."""
 
     side: Side
     kind: LabelKind
@@ -169,7 +169,7 @@ def _within_spans(
 
 
 def _is_decided_in(label: Label, first_tick: int, last_tick: int) -> bool:
-    """Whether a label counts in a kept span."""
+    """True if a label counts in a kept span."""
     if label.kind == "speech":
         return label.start_tick < last_tick and label.end_tick > first_tick
     if label.kind == "turn_end":

@@ -1,4 +1,4 @@
-"""What a user leaves out of a recording (a menu, hold music, the good-bye), and the spans that are kept and measured.
+"""Spans that a user leaves out of a recording (a menu, hold music, the good-bye), and those kept and measured.
 
 **The rule.** Each kept span is measured as if it were a recording of its own. Nothing outside it answers, interrupts or
 ends anything in it, and no content outside it moves a number. So
@@ -23,7 +23,7 @@ from fdbcore.types import TICKS_PER_S, Span, clock_text
 from fdbcore.types.units import Tick
 
 GUARD_TICKS: Final = 1
-"""How far from an edge the detectors begin to hear: resampling to 48 kHz carries up to 3 ms of sound over it."""
+"""Distance from an edge where the detectors begin to hear: resampling to 48 kHz carries 3 ms of sound over it."""
 NO_END: Final = 1 << 40
 """The end, in ticks, of a span that lasts until the end of a recording whose length is not known yet."""
 
@@ -68,12 +68,12 @@ def heard_spans(kept: Iterable[Span], n_ticks: int = NO_END) -> list[Span]:
 
 
 def is_kept(tick: int, kept: Sequence[Span]) -> bool:
-    """Whether a tick lies in a kept span."""
+    """True if a tick lies in a kept span."""
     return any(start <= tick < end for start, end in kept)
 
 
 def kept_ticks(kept: Iterable[Sequence[int]], n_ticks: int) -> npt.NDArray[np.bool_]:
-    """Whether each tick of a recording lies in a kept span, or in one of any others, bool (n_ticks,)."""
+    """True for each tick of a recording that lies in a kept span, or in one of any others, bool (n_ticks,)."""
     found = np.zeros(n_ticks, np.bool_)
     for start, end in kept:
         found[start:end] = True

@@ -20,7 +20,7 @@ class MarkOnTimeline(TypedDict):
 
 
 class LogClock(Struct, frozen=True):
-    """What turns times t of the log into times of the recording: t + offset_s + drift_ppm * 1e-6 * (t + offset_s)."""
+    """The map from times t of the log to times of the recording: t + offset_s + drift_ppm * 1e-6 * (t + offset_s)."""
 
     offset_s: float
     drift_ppm: float

@@ -1,4 +1,4 @@
-"""What meta.json says of a recording, and how it is read."""
+"""Types of meta.json, which is about a recording, and their reader."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ SentTo: TypeAlias = Annotated[
 
 
 class SourceSide(TypedDict, total=False):
-    """Where a side comes from."""
+    """The origin of a side."""
 
     file: int
     channel: Channel
@@ -105,7 +105,7 @@ class AnnotatedSpan(TypedDict):
 
 
 class LostOnDisk(TypedDict):
-    """What was not recorded because the disk was too slow."""
+    """Parts that were not recorded because the disk was too slow."""
 
     spans: list[tuple[int, int]]
     events: int
@@ -121,7 +121,7 @@ LineOfCall: TypeAlias = Annotated[
 
 
 class OptionalMeta(TypedDict, total=False):
-    """What not every meta.json says of its recording."""
+    """Facts that not every meta.json has of its recording."""
 
     reason: str | None
     created: str
@@ -148,7 +148,7 @@ class OptionalMeta(TypedDict, total=False):
 
 
 class KnownMeta(OptionalMeta, total=False):
-    """What is known of a recording so far."""
+    """Facts known of a recording so far."""
 
     schema: Literal["fdbcore.recording/1"]
     status: RecordingStatus
@@ -156,7 +156,7 @@ class KnownMeta(OptionalMeta, total=False):
 
 
 class RecordingMeta(OptionalMeta):
-    """What meta.json says of a recording."""
+    """The content of a recording's meta.json."""
 
     schema: Literal["fdbcore.recording/1"]
     status: RecordingStatus
@@ -173,7 +173,7 @@ class ReplayedRecording(TypedDict):
 
 
 class Outcome(TypedDict):
-    """How a conversation ended."""
+    """The end of a conversation."""
 
     kind: Annotated[
         Literal["done", "invalid", "failed"],
@@ -218,12 +218,12 @@ class PlannedCase(TypedDict):
 
 
 def left_out_of(meta: RecordingMeta) -> list[LeftOut]:
-    """What a meta.json says was left out, by time."""
+    """Spans that were left out by a meta.json, by time."""
     return converted(meta.get("left_out", []), list[LeftOut])
 
 
 def read_meta(path: Path) -> RecordingMeta:
-    """What the meta.json at `path` says. RecordingError if it cannot be read, or no recording can be so."""
+    """The content of the meta.json at `path`. RecordingError if it cannot be read, or no recording can be so."""
     meta = read_of_schema(path, RECORDING_SCHEMA, RecordingMeta)
     if (n_ticks := meta.get("n_ticks", 0)) > MOST_TICKS:
         raise damaged(path, f"expected at most {MOST_TICKS} ticks, which are a week, got {n_ticks}")

@@ -31,7 +31,7 @@ _FORMS: Final[Mapping[str, str]] = {
     "scores.json": rf"{_JSON}statements/",
     ".json": rf"{_JSON}(corpus|summary|comparison)/",
 }
-"""How a file of fdbcore begins, by its name or suffix. What has no such form is known by another written with it."""
+"""The beginning of a file of ours, by its name or suffix. What has no such form is known by another written with it."""
 
 
 def keep_others(*paths: Path, form: str | None = None) -> None:
@@ -47,9 +47,9 @@ def keep_others(*paths: Path, form: str | None = None) -> None:
 
 
 def is_ours(path: Path, form: str | None = None) -> bool | None:
-    """Whether fdbcore wrote a file; None if its name does not let that be known. It writes no links and no devices."""
+    """True if fdbcore wrote a file; None if its name does not let that be known. It writes no links and no devices."""
     if path.is_symlink() or not path.is_file():
-        return form is None and not path.is_symlink() and any(path.glob("page-*.css"))  # what a run's pages share
+        return form is None and not path.is_symlink() and any(path.glob("page-*.css"))  # shared by a run's pages
     form = form or _FORMS.get(path.name) or _FORMS.get(path.suffix.lower())
     return None if form is None else re.match(form, read_bytes(path).decode(errors="replace")) is not None
 

@@ -1,4 +1,4 @@
-"""Where a file lies that a recording or a run names: in their files by the way from their own folder.
+"""Places of files that a recording or a run names: in their files by the way from their own folder.
 
 So a run that is moved together with its input finds it again, and whoever is given a run does not read on whose machine
 it was made. Recordings of earlier versions name absolute paths, and are read, too.
@@ -17,7 +17,7 @@ from fdbcore.recording.files import write_beside
 PLACES: Final = frozenset(("path", "data", "source", "folder"))
 """The keys of a value that name a file or a folder."""
 _LEFT_AS_THEY_ARE: Final = frozenset(("columns", "settings", "meta"))
-"""What users wrote, what a hash is of, and what lies in another folder."""
+"""Things that users wrote, that a hash is of, or that lie in another folder."""
 
 _ABSOLUTE: Final = re.compile(r"""(?<![^\s'"(=])/""")
 _PATH_END: Final = re.compile(r"""[\s'",:;)]|$""")

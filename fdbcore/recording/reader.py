@@ -76,7 +76,7 @@ _MOST_BYTES_PER_TICK: Final = 64
 
 
 class _Turns(TypedDict):
-    """What is read of turns.json."""
+    """The content of turns.json."""
 
     events: list[TurnEvent]
 
@@ -163,21 +163,21 @@ class Recording:
 
     @property
     def source_paths(self) -> list[Path]:
-        """Where these files lie, by absolute paths; they may be gone."""
+        """The absolute paths of these files; they may be gone."""
         return [located(self.path, file["path"]) for file in self.source_files]
 
     @property
     def parties(self) -> Parties:
-        """What the parties of the live conversation said of themselves, or of this replay; empty if not known."""
+        """The parties of the live conversation, or of this replay, by their own descriptions; empty if not known."""
         return self.original_meta.get("parties") or {}
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the live conversation ended; None of recorded files, and of one that did not end."""
+        """The outcome of the live conversation; None of recorded files, and of one that did not end."""
         return self.original_meta.get("outcome")
 
     def measured(self, side: Side) -> MeasuredSide:
-        """What the transport of a live party measured; empty if there was none."""
+        """Measurements by the transport of a live party; empty if there was none."""
         timing = self.original_meta.get("timing")
         return (timing.get("sides") or {}).get(side, {}) if timing else {}
 
@@ -247,7 +247,7 @@ class Recording:
 
     @cached_property
     def health(self) -> Health | None:
-        """What is wrong with the audio (see `fdbcore.measures.health.examine`); None if it was not examined."""
+        """Faults of the audio (see `fdbcore.measures.health.examine`); None if it was not examined."""
         return self._stored_health
 
     @cached_property
@@ -266,7 +266,7 @@ class Recording:
 
     @property
     def damages(self) -> list[str]:
-        """What is missing at the end of the files that it replays, a line each."""
+        """Parts that are missing at the end of the files that it replays, a line each."""
         return [f"{Path(file['path']).name}: {file['damage']}" for file in self.source_files if file.get("damage")]
 
     def said(self, side: Side, start_s: float, end_s: float) -> str:
@@ -280,11 +280,11 @@ class Recording:
         return None if spoken is None else [(start_s, end_s) for _, start_s, end_s in spoken]
 
     def untimed_words(self, side: Side) -> int:
-        """How many words of a side were left out because their times are not known."""
+        """The number of words of a side that were left out because their times are not known."""
         return int((self._words[side] or {}).get("left_out", 0))
 
     def unread_words(self, side: Side) -> str | None:
-        """Why the words in the file of a side are not known; None if they are, or if there is no such file."""
+        """The reason why the words in the file of a side are not known; None if they are, or without such a file."""
         return (self._words[side] or {}).get("unread")
 
     def spoken(self, side: Side) -> list[tuple[str, float, float]] | None:
@@ -325,8 +325,8 @@ class Recording:
 
     @cached_property
     def damaged_beside(self) -> list[str]:
-        """What is damaged of what others said about the call (words, labels, an agent's log), a line each: what rests
-        on it is missing, and nothing else."""
+        """Damage to what others said about the call (words, labels, an agent's log), a line each: what rests on it is
+        missing, and nothing else."""
         reads: list[Callable[[], object]] = [partial(given_labels, self.path), self._read_marks]
         reads += [partial(_refuse_no_file, self.path / part) for part in (LABELS, MARKS, *WORDS.values())]
         for side in SIDES:
@@ -341,7 +341,7 @@ class Recording:
         return found
 
     def transcripts(self, side: Side) -> list[Transcript]:
-        """What transcribers heard of a side, the last one last; none if that is damaged: see `damaged_beside`."""
+        """Transcripts of a side, the last one last; none if that is damaged: see `damaged_beside`."""
         with suppress(RecordingError):
             return transcripts(self.path, side)
         return []
@@ -366,7 +366,7 @@ class Recording:
             of_form(path, event, FORMS.get(kind if isinstance(kind, str) else "", ANY_EVENT), f"line {number}: ")
         if (n_events := self.meta.get("n_events", 0)) > len(events):
             raise RecordingError(f"{path}: damaged: expected {n_events} lines, as it was closed, got {len(events)}")
-        closed = b"".join(line + b"\n" for line in lines[:n_events])  # what came later stands behind it
+        closed = b"".join(line + b"\n" for line in lines[:n_events])  # later lines stand behind it
         self._refuse_another(EVENTS, hashlib.sha256(closed).hexdigest())
         if torn and self.meta.get("status") == "complete":
             raise RecordingError(f"{path}: damaged: its last line is cut off")

@@ -48,7 +48,7 @@ class CorpusCall(TypedDict):
 
 
 class CorpusSettings(TypedDict):
-    """How all calls were replayed."""
+    """The settings with which all calls were replayed."""
 
     vad: str
     changes: Annotated[dict[str, int], Meta(description="of the turn detector, in ms")]
@@ -79,7 +79,7 @@ class PlannedSuite(TypedDict):
 
 
 class Decisions(TypedDict):
-    """What decides a plan."""
+    """Decisions that make a plan."""
 
     systems: Annotated[dict[str, dict[str, Any]], Meta(description="what each is described by")]
     a: Annotated[
@@ -113,7 +113,7 @@ class PlannedRun(TypedDict):
 
 LOG, SUMMARY, SELFTEST = "workers.log", "summary.json", "selftest.json"
 MOST_RETRIES: Final = 2
-"""How often a case is held again after an error that may pass (`PartyError.transient`) or the death of its process."""
+"""Times that a case is held again after an error that may pass (`PartyError.transient`) or the death of its process."""
 
 CORPUS_SCHEMA: Final = "fdbcore.corpus/1"
 RUN_SCHEMA: Final = "fdbcore.run/1"
@@ -131,7 +131,7 @@ or its system is to blame. invalid: the harness is to blame. waiting: not yet re
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder is a run, of `replay` or of `run`, or holds recordings of this version's schema."""
+    """True if a folder is a run, of `replay` or of `run`, or holds recordings of this version's schema."""
     run_files = [(path / CORPUS, CORPUS_SCHEMA), (path / RUN, RUN_SCHEMA)]
     recordings = ((meta, RECORDING_SCHEMA) for meta in path.glob(f"*/{META}"))
     for file, schema in chain(run_files, recordings):
@@ -185,7 +185,7 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
 
 
 def outcome_in(path: Path) -> Outcome | None:
-    """How the case in this folder ended; None if it has not ended, or if it must be held again."""
+    """The outcome of the case in this folder; None if it has not ended, or if it must be held again."""
     meta = state_of_case(path)
     outcome = meta.get("outcome")
     if outcome is None or not (meta["status"] == "complete" or outcome["kind"] == "invalid"):
@@ -242,17 +242,17 @@ def _take(folder: int, path: Path, doing: str, leaving_s: float) -> None:
 
 
 def is_replayed(path: Path) -> bool:
-    """Whether a folder is a run of `replay`."""
+    """True if a folder is a run of `replay`."""
     return os.path.isfile(path / CORPUS)
 
 
 def is_planned(path: Path) -> bool:
-    """Whether a folder is a run of `run`."""
+    """True if a folder is a run of `run`."""
     return os.path.isfile(path / RUN)
 
 
 def is_recorded(path: Path) -> bool:
-    """Whether a folder is a run or a recording, or holds recordings, of any schema."""
+    """True if a folder is a run or a recording, or holds recordings, of any schema."""
     found = is_replayed(path) or is_planned(path) or os.path.isfile(path / META)
     return found or (os.path.isdir(path) and any(path.glob(f"*/{META}")))
 
@@ -282,7 +282,7 @@ def runs_in(folder: Path) -> list[Path]:
 
 
 def _dated_runs(folder: Path, below: int) -> Iterator[tuple[int, Path]]:
-    """When each run in a folder, or up to `below` folders below it, was written (ns), and its path."""
+    """Times (ns) at which the runs in a folder, or up to `below` folders below it, were written, and their paths."""
     own = [folder / CORPUS] if is_replayed(folder) else [folder / RUN, folder / SUMMARY]
     if is_replayed(folder) or is_planned(folder):
         yield _last_written_ns(own), folder

@@ -17,9 +17,9 @@ from fdbcore.errors import RecordingError, writes
 from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Pcm
 
 BUFFER_S: Final = 20
-"""How long the disk may stall before audio is lost. A second of buffer takes 192 kB of memory."""
+"""Time that the disk may stall before audio is lost. A second of buffer takes 192 kB of memory."""
 MOST_LINES: Final = 10_000
-"""How many lines may wait for the disk before lines are lost."""
+"""Lines that may wait for the disk before lines are lost."""
 
 _LIVE_BLOCK_TICKS: Final = TICKS_PER_S // 4
 _WRITE_EVERY_S: Final = 0.2  # plus the length of a block and a slow write, a crash still loses less than a second

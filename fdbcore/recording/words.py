@@ -43,7 +43,7 @@ class GivenWords(TypedDict):
 
 
 class Doubts(TypedDict, total=False):
-    """Why most likely nobody said words that a transcriber heard."""
+    """Reasons why most likely nobody said words that a transcriber heard."""
 
     in_silence: Annotated[
         Literal[True], Meta(description="the side was silent there by its voice activity; most likely nobody said it")
@@ -62,7 +62,7 @@ class StoredWord(Doubts):
 
 
 class StoredTranscript(TypedDict):
-    """What one transcriber heard."""
+    """The words of one transcriber."""
 
     transcriber: Annotated[str, Meta(description="its address")]
     described: Annotated[dict[str, Any], Meta(description="what decides its words, in its own fields")]
@@ -117,16 +117,16 @@ class Transcript:
 
     @property
     def words_in_silence(self) -> int:
-        """How many words lie where the side was silent."""
+        """The number of words that lie where the side was silent."""
         return sum(word.in_silence for word in self.words)
 
     @property
     def words_in_loops(self) -> int:
-        """How many words are of phrases that the recogniser said again and again."""
+        """The number of words that are of phrases that the recogniser said again and again."""
         return sum(word.in_loop for word in self.words)
 
     def is_like(self, other: Transcript) -> bool:
-        """Whether it is of the same audio, by the same transcriber, in the same language."""
+        """True if it is of the same audio, by the same transcriber, in the same language."""
         return all(getattr(self, name) == getattr(other, name) for name in ("described", "language", "audio_sha256"))
 
 

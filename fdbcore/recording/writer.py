@@ -85,12 +85,12 @@ class RecordingWriter:
 
     @property
     def known(self) -> KnownMeta:
-        """What meta.json would say now."""
+        """The content of meta.json as it would be now."""
         return self._meta
 
     @property
     def loss(self) -> str | None:
-        """What was lost so far because the disk was too slow, in words; None if nothing was."""
+        """The loss so far because the disk was too slow, in words; None if nothing was lost."""
         spool = self._spool
         if not spool.lost_ticks and not spool.lost_lines:
             return None
@@ -135,7 +135,7 @@ class RecordingWriter:
         return self._turns
 
     def has_spoken(self, side: Side) -> bool:
-        """Whether the turn events so far hold speech of this side."""
+        """True if the turn events so far hold speech of this side."""
         return any(event.kind == "speech_start" and event.side == side for event in self._turns)
 
     def loudest_dbfs(self, side: Side) -> float:
@@ -144,7 +144,7 @@ class RecordingWriter:
         return 20 * math.log10(peak / _FULL_SCALE) if peak else -math.inf
 
     def has_replied(self, side: Side) -> bool:
-        """Whether this side has answered in text so far."""
+        """True if this side has answered in text so far."""
         return side in self._replied
 
     def note(self, **meta: Unpack[KnownMeta]) -> None:

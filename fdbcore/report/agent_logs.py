@@ -74,7 +74,7 @@ def screen_lines(log: AgentLog, columns: int) -> list[str]:
 
 
 def refusal(log: AgentLog) -> str | None:
-    """Why there are no stage times; None if there are."""
+    """The reason why there are no stage times; None if there are."""
     return None if log["refused"] is None else f"no stage times: {log['refused']}"
 
 
@@ -83,7 +83,7 @@ _MOST_LACKING: Final = 0.3
 
 
 def why_misplaced(log: AgentLog) -> str | None:
-    """Why a log seems to lie wrong by the clock that was given for it; None if it does not."""
+    """The reason why a log seems to lie wrong by the clock that was given for it; None if it does not."""
     table, answers = stage_table([log]), len(log["answers"])
     lacking = max((stage.missing for stage in table.stages), default=0) if table else 0
     if log["given_offset_ms"] is None or lacking <= _MOST_LACKING * answers:
@@ -104,7 +104,7 @@ def _cautions(log: AgentLog, table: StageTable | None) -> list[str]:
 
 
 def _of_anchor(log: AgentLog, table: StageTable | None) -> list[str]:
-    """What the clock cannot show: a constant delay between its marks and what they were fitted to."""
+    """A caution on what the clock cannot show: a constant delay between its marks and what they were fitted to."""
     clock = log["clock"] and converted(log["clock"], LogClock)
     if clock is None or clock.anchor is None or table is None:
         return []
@@ -217,7 +217,7 @@ def _of(run: Survey) -> str:
 
 
 def _cautions_of_run(run: Survey, table: StageTable | None) -> list[str]:
-    """Those of its stages; and the first call whose log seems to lie wrong, and how many more there are."""
+    """The cautions of its stages; and the first call whose log seems to lie wrong, and how many more there are."""
     found = [(call.name, why) for call, log in run.logs if (why := why_misplaced(log)) is not None]
     more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
     return [*(table.cautions if table else []), *(f"{name}{more}: {why}" for name, why in found[:1])]

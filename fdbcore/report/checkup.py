@@ -1,4 +1,4 @@
-"""What `fdbcore doctor --json` prints."""
+"""The document that `fdbcore doctor --json` prints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CheckedSession(TypedDict, total=False):
 
 
 class Probe(TypedDict):
-    """Whether a system is there."""
+    """The readiness of a system."""
 
     ready: bool
     seconds: NotRequired[Annotated[float, Meta(description="until it was ready")]]
@@ -36,15 +36,15 @@ class Probe(TypedDict):
 
 
 class CheckedModel(TypedDict):
-    """Whether the files of a local model are those that were fetched, byte by byte."""
+    """The state of a local model's files: are they those that were fetched, byte by byte?"""
 
     whole: bool
     why_not: NotRequired[str]
 
 
 class Checkup(TypedDict, total=False):
-    """Whether audio is fit to be measured, whether this machine keeps time, whether systems are there. Fields may be
-    added under the same version; a field is never given another meaning."""
+    """The health of audio to be measured, the timing of this machine, and the readiness of systems. Fields may be added
+    under the same version; a field is never given another meaning."""
 
     schema: Required[Literal["fdbcore.doctor/1"]]
     files: Annotated[dict[str, CheckedSession], Meta(description="by the name of the session")]

@@ -1,4 +1,4 @@
-"""What the numbers of a page rest on, in words: the command, detectors, settings, sources, parties, versions.
+"""The basis of a page's numbers, in words: the command, detectors, settings, sources, parties, versions.
 
 Each page shows these facts folded. They are a selection: meta.json of a recording has all of them as they are.
 """
@@ -33,11 +33,11 @@ Evidence = Mapping[str, Sequence[Fact]]
 SHA_CHARACTERS: Final = 12
 _CHANNELS: Final = {1: "mono", 2: "stereo"}
 _WHICH: Final = ("party", "name", "model", "path", "address", "url", "command")
-"""What of a party's description says which one it is; the first that there is."""
+"""Fields of a party's description that say which one it is; the first that there is."""
 
 
 def of_making(typed: Sequence[str], runs: Mapping[str, Run]) -> dict[str, Any]:
-    """How figures were made, as JSON values by title.
+    """The making of figures, as JSON values by title.
 
     typed: the command after `fdbcore`, if it was one; runs: what was scored.
     """
@@ -109,7 +109,7 @@ def of_source(source: Mapping[str, Any]) -> list[Fact]:
 
 
 def _file_text(file: Mapping[str, Any]) -> str:
-    """What kind of audio a file holds: "wav, pcm_s16le, 24,000 Hz, stereo, 1:06; content 044bf335805a"."""
+    """The kind of audio in a file: "wav, pcm_s16le, 24,000 Hz, stereo, 1:06; content 044bf335805a"."""
     rate_hz, samples, sha256 = file.get("rate_hz"), file.get("samples"), file.get("sha256")
     channels = file.get("channels")
     parts = [file.get("container"), file.get("codec"), f"{rate_hz:,} Hz" if rate_hz else None]
@@ -121,12 +121,12 @@ def _file_text(file: Mapping[str, Any]) -> str:
 
 
 def of_cost(cost: HeldCost | None, recipients: Iterable[str]) -> list[Fact]:
-    """What live calls cost, and what went to whom; nothing if all stayed in one's own network."""
+    """The cost of live calls, and what went to whom; nothing if all stayed in one's own network."""
     return [*([("cost", cost_text(cost))] if cost else []), *(("sent", text) for text in recipients)]
 
 
 def of_parties(parties: Mapping[Side, Mapping[str, Any]]) -> list[Fact]:
-    """Who spoke on each side: its kind, and which one it is."""
+    """The party that spoke on each side: its kind, and which one it is."""
     return [(side, _party_text(party)) for side, party in parties.items() if "kind" in party]
 
 

@@ -35,7 +35,7 @@ MACHINE_MS: Final = "ms of a machine"
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How to show values of a unit (see `Measure.shown_in`): multiplied by `factor`, with `decimals`, in `unit`;
+    """The style of a unit's values (see `Measure.shown_in`): multiplied by `factor`, with `decimals`, in `unit`;
     differences in `step`.
     """
 
@@ -151,7 +151,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def by_chance(share: Summary) -> str:
-    """How many items of a share to expect by chance: " (by chance 1.7)"; empty if that is not known."""
+    """The items of a share to expect by chance: " (by chance 1.7)"; empty if that is not known."""
     chance = share.get("by_chance")
     return "" if chance is None else f" (by chance {chance * share['n']:.1f})"
 
@@ -163,7 +163,7 @@ def length_text(recording: Recording) -> str:
 
 
 def measured_text(length_s: float, measured_s: float) -> str:
-    """How much of a length is measured: ", 3:28 of it measured"; empty if that is all of it."""
+    """The part of a length that is measured: ", 3:28 of it measured"; empty if that is all of it."""
     return f", {clock_text(measured_s)} of it measured" if measured_s < length_s else ""
 
 
@@ -180,7 +180,7 @@ def title(recording: Recording) -> str:
 
 
 def origins(recording: Recording, short: Callable[[str], str] = str) -> dict[str, str]:
-    """Who is on each side: the kind of a live party; otherwise the source, a channel ("left") or a file.
+    """The origin of each side: the kind of a live party; otherwise the source, a channel ("left") or a file.
 
     short: how the name of a file is shown.
     """
@@ -218,7 +218,7 @@ def usd_text(usd: float) -> str:
 
 
 def cost_in_short(cost: HeldCost) -> str:
-    """What calls cost, and how many of them have no price or were cut: "1.23 USD; 3 unpriced; 1 incomplete"."""
+    """The cost of calls, and how many of them have no price or were cut: "1.23 USD; 3 unpriced; 1 incomplete"."""
     kinds = {"unpriced": cost["unpriced"], "incomplete": cost["incomplete"]}
     beside = [f"{n:,} {kind}" for kind, n in kinds.items() if n]
     return "; ".join([*([usd_text(cost["usd"])] if cost["usd"] or not beside else []), *beside])
@@ -234,7 +234,7 @@ def cost_text(cost: HeldCost) -> str:
 
 
 def judging_took(judging: JudgingSpent, what: str) -> str:
-    """How many requests, tokens and USD, and why it stopped if it did. what: was judged: "these dialogues"."""
+    """Requests, tokens and USD of judging, and why it stopped if it did. what: was judged: "these dialogues"."""
     tokens = sum(count for unit, count in judging["counts"].items() if unit.endswith("tokens"))
     dated = f" (list prices of {judging['priced_on']})" if judging["priced_on"] else ""
     unpriced = f", {judging['unpriced']:,} of them unpriced" if judging["unpriced"] else ""

@@ -1,4 +1,4 @@
-"""What every measure, event and term means, in plain words, with the name that the literature gives it.
+"""Meanings of every measure, event and term, in plain words, with the name that the literature gives it.
 
 The texts are in static/glossary.json: JSON, as reading it takes no time.
 """
@@ -32,7 +32,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, str]]] = _TEXTS["settings"]
 EVENTS: Final = cast("Mapping[TurnKind, str]", _TEXTS["events"])
 TERMS: Final[Mapping[str, str]] = _TEXTS["terms"]
 EXCLUSIONS: Final[Mapping[str, str]] = _TEXTS["exclusions"]
-"""Why items are left out of a measure."""
+"""Reasons why items are left out of a measure."""
 LATENESS: Final[Mapping[str, str]] = _TEXTS["lateness"]
 SIDE_COUNTS: Final = {name: CountText(**text) for name, text in _TEXTS["side_counts"].items()}
 HEALTH: Final[Mapping[str, Mapping[str, str]]] = _TEXTS["health"]

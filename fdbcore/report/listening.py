@@ -1,4 +1,4 @@
-"""What can be listened to on the page of a run: moments as cards, with audio, a drawing of the speech, and words."""
+"""Moments that can be listened to on the page of a run: cards, with audio, a drawing of the speech, and words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Played: TypeAlias = tuple[str, float, float]
 
 @dataclass(slots=True)
 class ClipCounts:
-    """What can be played on a page: the moments listed, how many are audible, and the calls without audio, with why."""
+    """Counts of clips on a page: the moments listed, how many are audible, and the calls without audio, with why."""
 
     moments: int = 0
     audible: int = 0
@@ -54,7 +54,7 @@ class Sounds:
         return self._known[call.name]
 
     def silent(self, call: Call) -> str | None:
-        """Why a call has no audio; None if it has, or if the page shows no audio."""
+        """The reason why a call has no audio; None if it has, or if the page shows no audio."""
         return self._audio(call).silent if self._shown.audio else None
 
     def of_call(self, call: Call) -> str | None:

@@ -14,7 +14,7 @@ _JOINED: Final = re.compile(
     r"|^(?=[-+=](?!\d)|\d+[.)](?!\d))",  # lists, and the lines below headings
     re.IGNORECASE,
 )
-"""Where a word joiner stops renderers that look for names and addresses in what is shown, whatever is escaped."""
+"""Places of word joiners, which stop renderers that look for names and addresses in what is shown, though escaped."""
 
 
 def escaped(text: str) -> str:

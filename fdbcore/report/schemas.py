@@ -56,11 +56,11 @@ _OF_A_KIND: Final = {
     ("gap", "overlap_between"): ("fto_ticks",),
     ("intrusion",): ("onset", "outcome", "stop_ticks", "simultaneous", "terminal"),
 }
-"""What events of some kinds have beside."""
+"""Further fields of events of some kinds."""
 
 
 def schema_file(name: str) -> Path:
-    """Where the schema of that name is published."""
+    """The published file of the schema of that name."""
     return Path(__file__).parent / "static" / f"{name}.schema.json"
 
 

@@ -1,4 +1,4 @@
-"""How far raters agree, alike in all suites: people with each other, judges with people, and judges with each other.
+"""Agreement of raters, alike in all suites: people with each other, judges with people, and judges with each other.
 
 A suite hands over who gave which mark to which item by which measure, and names the statistics. What somebody cannot
 tell, or has not rated, is left out and counted. Two raters whose means and variances are alike have nearly the same
@@ -50,7 +50,7 @@ class AgreementFigure(Struct, frozen=True):
 
 
 class RaterEntry(Struct, frozen=True, kw_only=True):
-    """Who rated how many items."""
+    """A rater, and how many items were rated."""
 
     name: str
     kind: Annotated[RaterKind | UnsetType, Meta(description="a judge is a model, a matcher or a measure")] = UNSET
@@ -64,7 +64,7 @@ _OfTwo: TypeAlias = Annotated[_Figure | None, Meta(description="null: there are 
 
 
 class RaterComparison(Struct, frozen=True, kw_only=True):
-    """How far raters agree in one thing, which the first fields name. Each suite has some of the fields."""
+    """The agreement of raters in one thing, which the first fields name. Each suite has some of the fields."""
 
     set: str | UnsetType = UNSET
     annotator: Annotated[str | UnsetType | None, Meta(description="by whom the measure is; null: people alone")] = UNSET
@@ -91,7 +91,7 @@ class RaterComparison(Struct, frozen=True, kw_only=True):
 
 
 class RaterAgreement(Struct, frozen=True):
-    """How far raters agree on dialogues, calls or replies. Intervals resample these, or what they are clusters of."""
+    """Agreement of raters on dialogues, calls or replies. Intervals resample these, or what they are clusters of."""
 
     schema: Literal["fdbcore.rating_agreement/1", "fdbcore.verdict_agreement/1", "fdbcore.acts_ratings/1"]
     raters: list[RaterEntry]
@@ -136,11 +136,11 @@ def marks_in(
 
 
 Pool: TypeAlias = Callable[[Sequence[float]], Mark]
-"""What people say together, of the marks of those who can tell."""
+"""A function for the joint mark of people, from the marks of those who can tell."""
 
 
 def people_as_one(people: Sequence[Rater], pool: Pool) -> Rater:
-    """What people say together, as one rater; it cannot tell what none of them can."""
+    """The joint marks of people, as one rater; it cannot tell what none of them can."""
     found = Rater(PEOPLE, "person")
     for person in people:
         for item in person.marks.keys() - found.marks.keys():
@@ -193,7 +193,7 @@ _OF_TWO: Final = {"pearson", "spearman", "kappa"}
 
 @dataclass(frozen=True, slots=True)
 class RatersCompared:
-    """What raters gave to the items that two of them or more can tell, which are in order.
+    """Ratings of the items that two raters of them or more can tell, which are in order.
 
     ratings: (items, raters), NaN where there is none. cannot_tell, not_rated: how many items are left out.
     """

@@ -161,7 +161,7 @@ def detectable(values: Floats, clusters: npt.ArrayLike | None) -> float | None:
 
 
 def cluster_units(values: Floats, clusters: npt.ArrayLike | None) -> Floats:
-    """What counts as one difference: the values (n,) themselves, or one for each cluster, (k,), with their mean.
+    """The differences that count: the values (n,) themselves, or one for each cluster, (k,), with their mean.
 
     A cluster's is mean + k / n * (its sum - its size * mean): the SD of these over the root of k is the standard error
     of a mean over clusters of unequal size, as of a ratio (Cochran 1977, Sampling Techniques).

@@ -1,4 +1,4 @@
-"""What the scores documents of suites have in common: rows, differences, passes, settings, and what was left out.
+"""The shared part of suites' scores documents: rows, differences, passes, settings, and what was left out.
 
 A suite's document derives from `Scores` and adds what only it has. It is made of values that are Structs themselves, is
 stored as `msgspec.to_builtins` has it, and its type is its published schema.
@@ -20,14 +20,14 @@ from fdbcore.types.scorecard import Difference, Measure, Passes, Scorecard, Scor
 
 
 class ProblemEntry(Struct, frozen=True):
-    """What was left out, or what is missing of something that is scored, and why."""
+    """An item that was left out, or what is missing of one that is scored, and why."""
 
     where: str
     reason: str
 
 
 class PooledWith(Struct, frozen=True, kw_only=True):
-    """How figures were pooled and compared. A suite's settings derive from it."""
+    """Settings with which figures were pooled and compared. A suite's settings derive from it."""
 
     fdbcore: str = __version__
     resamples: int = RESAMPLES
@@ -56,7 +56,7 @@ def problem_entries(problems: Iterable[Problem]) -> list[ProblemEntry]:
 
 
 class CardWords(TypedDict, total=False):
-    """What a suite says in words on its scorecard: see `Scorecard`."""
+    """A suite's words on its scorecard: see `Scorecard`."""
 
     caption: str
     test: str

@@ -33,7 +33,7 @@ LEAST_TRIMMED: Final = 3
 
 
 class ScoredItem(Struct, frozen=True):
-    """What one system did in one trial."""
+    """One system's values in one trial."""
 
     condition: str
     system: str

@@ -35,7 +35,7 @@ class ItemSuite(Suite):
     """
 
     title: str
-    """What the scorecard is called."""
+    """The title of the scorecard."""
     measures: Sequence[Measure]
     """The measures, in the order of their columns."""
 

@@ -21,7 +21,7 @@ from fdbcore.types import ticks_to_s
 from fdbcore.types.system_events import STAGE, SYSTEM_TURN
 
 _STAGE_NAMES: Final = {"speech_started": "user started speaking", "speech_stopped": "user stopped speaking"}
-"""What a vendor's detector found, in the words of agents' logs."""
+"""Findings of a vendor's detector, in the words of agents' logs."""
 
 _MOST_TOLD: Final = 20  # of the entries that cannot be read; what is wrong with the first tells of the others
 
@@ -65,7 +65,7 @@ def keep_stages(reading: Reading) -> None:
 
 
 def is_kept(recording: Recording, log: LogFile) -> bool:
-    """Whether this log, with this offset and session, was laid on the recording before."""
+    """True if this log, with this offset and session, was laid on the recording before."""
     kept = recording.marks
     if kept is None or kept["sha256"] is None:
         return False

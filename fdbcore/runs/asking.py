@@ -40,7 +40,7 @@ JUDGED: Final = "derived/judged.json"
 
 TRIES: Final = 2
 NOT_ASKED: Final = "not asked"
-"""How the reason of an answer begins that is missing because the desk had stopped."""
+"""The beginning of the reason of an answer that is missing because the desk had stopped."""
 MOST_FAILURES: Final = 8
 """After so many requests in a row that a judge did not answer, or not so that it can be used, no other begins."""
 
@@ -66,9 +66,9 @@ class JudgeAnswer:
 
 
 class KeptAnswers:
-    """What judges have answered, on disk: in `JUDGED` of a recording, or in another file. Threads may share it, and
-    processes may write the same file. One that is damaged is set aside (FILE.damaged, FILE.damaged.damaged, ...) when
-    the next answer comes. damaged: whether that which was read was.
+    """Answers of judges, on disk: in `JUDGED` of a recording, or in another file. Threads may share it, and processes
+    may write the same file. One that is damaged is set aside (FILE.damaged, FILE.damaged.damaged, ...) when the next
+    answer comes. damaged: whether that which was read was.
     """
 
     damaged = False
@@ -81,11 +81,11 @@ class KeptAnswers:
         self._read()
 
     def marks(self, key: str) -> Mapping[str, Any] | None:
-        """What was answered; None if nothing usable was."""
+        """The answer; None if nothing usable was answered."""
         return self._known.get(key)
 
     def usages(self, key: str) -> Sequence[Mapping[str, Any]]:
-        """What the requests for this answer counted, one each; see `note`."""
+        """The counts of the requests for this answer, one each; see `note`."""
         found: Sequence[Mapping[str, Any]] = self._known.get("usage", {}).get(key, ())
         return found
 
@@ -177,10 +177,10 @@ class Desk:
         self._changed = threading.Condition()
         self._under_way = self._ended = self._failures = 0
         self.stopped = ""
-        """Why nothing more is asked."""
+        """The reason why nothing more is asked."""
 
     def may_begin(self) -> bool:
-        """Whether one more request may be sent; waits while only the cost of those under way can tell."""
+        """True if one more request may be sent; waits while only the cost of those under way can tell."""
         with self._changed:
             while not self.stopped and self._budget is not None and not self._budget.allows(self._under_way):
                 if not self._under_way:
@@ -285,7 +285,7 @@ def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:
 
 
 def spent_on(requests: Iterable[JudgeRequest], repeats: int, stopped: str) -> JudgingSpent:
-    """What the answers took, all their requests included, whenever they were sent. stopped: as of the desk.
+    """The cost of the answers, all their requests included, whenever they were sent. stopped: as of the desk.
 
     A request is unpriced if its price is not known, or if it did not say what it counted.
     """
@@ -308,7 +308,7 @@ def spent_on(requests: Iterable[JudgeRequest], repeats: int, stopped: str) -> Ju
 
 
 def cost_of(usages: Sequence[Mapping[str, Any]]) -> Cost:
-    """What one request cost by what it counted; a server in one's own network costs nothing."""
+    """The cost of one request by what it counted; a server in one's own network costs nothing."""
     if not usages:
         return Cost(calls=1, incomplete=1)
     prices = [_usd(usage) for usage in usages]

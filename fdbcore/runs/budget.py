@@ -15,7 +15,7 @@ MOST_UNTOLD: Final = 3
 
 
 class Budget:
-    """What the calls of a run have cost, against a limit in USD.
+    """Costs of a run's calls, against a limit in USD.
 
     A call that is under way counts as the mean of the calls that have ended. So does one whose counts are incomplete,
     unless it cost more already. While no call has ended, only one may be under way.
@@ -36,13 +36,13 @@ class Budget:
 
     @property
     def why_not(self) -> str:
-        """Why no other call may begin, in words."""
+        """The reason why no other call may begin."""
         if unpriced_calls := [name for name, cost in self._costs.items() if cost.unpriced]:
             return f"{unpriced_calls[0]} used something without a known price, so --max-cost cannot be kept"
         return f"{usd_text(self.spent_usd)} spent of --max-cost {self.limit_usd:g}"
 
     def allows(self, under_way: int) -> bool:
-        """Whether one more call may begin beside those that are under way."""
+        """True if one more call may begin beside those that are under way."""
         whole = [cost.usd for cost in self._costs.values() if not cost.incomplete]
         cut = [cost.usd for cost in self._costs.values() if cost.incomplete]
         if any(cost.unpriced for cost in self._costs.values()):

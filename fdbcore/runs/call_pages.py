@@ -84,7 +84,7 @@ def write_call_pages(
 
 
 def _made(path: Path) -> Mapping[str, str]:
-    """What the pages of a run were made from; nothing if that is not known."""
+    """The origins of a run's pages; nothing if they are not known."""
     with suppress(RecordingError):
         found = read_json(path / PAGES / MADE)
         return found if isinstance(found, dict) else {}
@@ -92,7 +92,7 @@ def _made(path: Path) -> Mapping[str, str]:
 
 
 def _from_what(call: Call, verdict: CallVerdict | None, shown: PageParts) -> str | None:
-    """What the page of a call is made from; None without facts about it, so that it is always made."""
+    """The origin of a call's page; None without facts about it, so that it is always made."""
     if call.state is None:
         return None
     heard = (changed_source(call.recording), audio_url(call.recording, call.path)) if shown.audio else None
@@ -110,7 +110,7 @@ def _from_what(call: Call, verdict: CallVerdict | None, shown: PageParts) -> str
 
 
 def _page_state(from_what: str | None, call: Call) -> str | None:
-    """What a page is made from, with the size and time of its file, which others may write too; None without one."""
+    """The origin of a page, with the size and time of its file, which others may write too; None without one."""
     with suppress(OSError):
         stat = os.stat(f"{call.path}/{REPORT}")
         return from_what and f"{from_what} {stat.st_size} {stat.st_mtime_ns}"

@@ -39,9 +39,9 @@ PROBE_S: Final = 10.0
 FIRST_PER_PROCESSOR: Final = 4
 MOST_LATE_SHARE: Final = 0.01
 STEP_SHARE: Final = 1 / 16
-"""How exactly the most calls are searched: the next step would be this share of them, or a call."""
+"""Precision of the search for the most calls: the next step would be this share of them, or a call."""
 SPARE_SHARE: Final = 0.15
-"""What ten seconds do not show, such as a host that takes processor time away now and then, needs room."""
+"""Room for what ten seconds do not show, such as a host that takes processor time away now and then."""
 
 
 def calls_at_once(
@@ -82,7 +82,7 @@ def hold_at_once(calls: int, seconds: float = PROBE_S, *, calls_per_process: int
 
 
 def keeps_time(held: HeldAtOnce) -> bool:
-    """Whether calls were held on time: as few ticks missed as a call may miss, and few of them late."""
+    """True if calls were held on time: as few ticks missed as a call may miss, and few of them late."""
     return held.missed <= MAX_MISSED_SHARE * held.ticks and held.late <= MOST_LATE_SHARE * held.ticks
 
 
@@ -97,7 +97,7 @@ def _told(recordings: Sequence[Recording], n_ticks: int) -> HeldAtOnce:
 
 
 def this_machine() -> MeasuredMachine:
-    """What the number of calls at once depends on: with other values it has to be measured again."""
+    """The machine, by all that the number of calls at once depends on: with other values it is to be measured again."""
     return MeasuredMachine(platform.node(), Workers().jobs, platform.python_version(), __version__)
 
 
@@ -108,7 +108,7 @@ def keep(found: CallsAtOnce) -> None:
 
 
 def known_calls_at_once(realtime: bool = True) -> int | None:
-    """How many calls this machine holds at once, if that has been measured on it.
+    """The number of calls that this machine holds at once, if that has been measured on it.
 
     realtime: False for calls on the virtual clock, which cannot be late: one for each processor.
     """
@@ -139,7 +139,7 @@ def measured_calls_at_once(watch: Watch) -> CallsAtOnce:
 
 
 def probe_text(held: HeldAtOnce) -> str:
-    """How well calls were held at once, in a line."""
+    """The timing of calls held at once, in a line."""
     return (
         f"{held.calls} calls: {held.missed} of {held.ticks} ticks missed, {held.late} late, "
         f"packets {held.wire_p99_ms:.1f} ms late (p99)"

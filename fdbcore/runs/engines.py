@@ -1,4 +1,4 @@
-"""Where work is done: on this machine, or on the cluster that an address names."""
+"""Engines that do the work: this machine, or the cluster that an address names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Engine(Executor, Protocol):
 
 
 def executor_of(engine: str | None, jobs: int | None = None) -> Executor:
-    """What works on many items, `jobs` at a time; engine: "ray" or "ray://HOST:PORT", None for this machine.
+    """The executor for many items, `jobs` at a time; engine: "ray" or "ray://HOST:PORT", None for this machine.
 
     SettingsError if there is no such engine, or none that can be reached; MissingExtraError without Ray.
     """

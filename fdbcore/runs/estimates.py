@@ -1,4 +1,4 @@
-"""What calls with vendors' models will cost, about, by the table of models."""
+"""Estimates of what calls with vendors' models will cost, by the table of models."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ ASSUMED: Final = (
     "a model hears the whole call, and speaks for half of it; its instructions, and what it reads "
     "again at each turn, are not counted"
 )
-"""What the estimate rests on, to be printed with it."""
+"""Assumptions of the estimate, to be printed with it."""
 
 
 def tokens_of(text: str) -> float:
-    """About how many tokens a prompt has."""
+    """The number of tokens of a prompt, about."""
     wide = sum(character > "\u2e7f" for character in text)
     return wide + (len(text) - wide) / CHARACTERS_OF_A_TOKEN
 
@@ -36,7 +36,7 @@ def tokens_of(text: str) -> float:
 def expected_use(
     name: str, what: str, left: int, of: int, counts: Mapping[Unit, float], services: Sequence[Service]
 ) -> ExpectedUse:
-    """What one model would be asked for, and what that costs; see `ExpectedUse`. services: those that it uses."""
+    """The requests that one model would get, and what they cost; see `ExpectedUse`. services: those that it uses."""
     remote = [service for service in services if not is_local(service.host)]
     costs = [price_usd(ModelUsage(service.vendor or service.host, service.model, counts)) for service in remote]
     return ExpectedUse(
@@ -45,7 +45,7 @@ def expected_use(
 
 
 def expected_usd(services: Sequence[Service], seconds: float) -> float | None:
-    """About what a call of this length costs; None if a price is not known. 0 if it stays in one's own network."""
+    """The cost of a call of this length, about; None if a price is not known. 0 if it stays in one's own network."""
     costs = [_usd(service, seconds) for service in services if not is_local(service.host)]
     return None if None in costs else sum(filter(None, costs))
 
@@ -72,7 +72,7 @@ def _usd(service: Service, seconds: float) -> float | None:
 
 
 def _counts(model: ListedModel, service: Service, seconds: float) -> dict[Unit, float] | None:
-    """What the model will count; None if it is not known how its vendor counts."""
+    """Counts that the model will bill; None if it is not known how its vendor counts."""
     said_s = SAID_SHARE * seconds
     if "seconds" in model.usd:
         return {"seconds": seconds}

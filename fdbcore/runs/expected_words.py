@@ -1,4 +1,4 @@
-"""What a recogniser would be asked for, before it is, and words in place of those that it has not given yet."""
+"""Estimates of a recogniser's audio, before it is asked, and words in place of those that it has not given yet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORD: Final = "people"
 def expected_words(
     calls: Sequence[CallToHear], source: WordSource, what: str
 ) -> tuple[ExpectedUse, Mapping[str, Sequence[Transcript]]]:
-    """What a recogniser would hear, and the words of the calls by their names: those that it has given, else as many as
+    """The audio for a recogniser, and the words of the calls by their names: those that it has given, else as many as
     usual. what: such a call is.
     """
     left_s = {each.where: seconds_to_hear(Reading(each.path), source, each.language, each.sides) for each in calls}
@@ -31,7 +31,7 @@ def expected_words(
 
 
 def expected_hearing(source: WordSource, what: str, seconds: Sequence[float]) -> ExpectedUse:
-    """What a recogniser would hear. seconds: of each recording, what is left to hear. what: such a recording is."""
+    """Expected use of a recogniser. seconds: of each recording, what is left to hear. what: such a recording is."""
     left_s, services = sum(seconds), source.services()
     usd = expected_usd(services, left_s) if left_s else 0.0
     counts: Mapping[Unit, float] = {"seconds": left_s} if left_s else {}

@@ -20,7 +20,7 @@ from fdbcore.session.converse import SILENT, LiveSettings, converse
 def main() -> None:
     """Hold the party's own side of the conversation. The hub records it, so the recording made here is thrown away."""
     result_fd = os.dup(1)
-    os.dup2(2, 1)  # what the party prints goes to stderr: stdout is kept for the result
+    os.dup2(2, 1)  # prints of the party go to stderr: stdout is kept for the result
     write_no_secrets()
     party, seat = endpoint(sys.argv[1]), endpoint(sys.argv[2])
     with TemporaryDirectory() as folder:

@@ -48,7 +48,7 @@ AGAIN: Final[Mapping[str, tuple[str, ...]]] = {
     "invalid": ("invalid",),
     "all": ("done", "failed", "invalid"),
 }
-"""What a user may ask to hold again, and the kinds of outcomes that it covers."""
+"""Choices of what to hold again, and the kinds of outcomes that each covers."""
 
 _DIFFERENCES_SHOWN: Final = 3
 _MOST_CHARACTERS: Final = 60
@@ -105,11 +105,11 @@ class RunFolder:
         return read_json(path) if path.is_file() else None
 
     def outcome(self, case: Case) -> Outcome | None:
-        """How the case ended; None if it has not ended, or if it must be held again."""
+        """The outcome of the case; None if it has not ended, or if it must be held again."""
         return outcome_in(self.path / case.name)
 
     def ending(self, case: Case) -> str | None:
-        """How the case ended, in a word: a call that failed because the system declined to answer has "declined"."""
+        """The end of the case, in a word: a call that failed because the system declined to answer has "declined"."""
         if (outcome := self.outcome(case)) is None:
             return None
         with suppress(RecordingError):  # its events are damaged
@@ -148,7 +148,7 @@ class RunFolder:
         write_json(path / META, with_places_from(path, minimal | meta | failed))
 
     def cost(self, case: Case) -> Cost | None:
-        """What a case cost so far; None if it has not been held, or if nothing of it left one's own network."""
+        """The cost of a case so far; None if it has not been held, or if nothing of it left one's own network."""
         with suppress(RecordingError):
             return call_cost(Recording(self.path / case.name))
         return None
@@ -234,7 +234,7 @@ def check_same_plan(path: Path, plan: RunPlan) -> None:
 
 
 def _clip_has_changed(path: Path, case: Case) -> bool:
-    """Whether the clip of a case that was held has changed since. If so, two users would count as one."""
+    """True if the clip of a case that was held has changed since. If so, two users would count as one."""
     played = ((state_of_case(path / case.name).get("parties") or {}).get("A") or {}).get("file")
     if case.user.clip is None or not isinstance(played, dict) or outcome_in(path / case.name) is None:
         return False
@@ -247,7 +247,7 @@ def _clip_has_changed(path: Path, case: Case) -> bool:
 
 
 def _differences(run: Path, there: object, here: object, where: str = "") -> Iterator[str]:
-    """Where two JSON values differ, and how, in words. Lists of one length are compared item by item, from 1.
+    """Differences of two JSON values, in words. Lists of one length are compared item by item, from 1.
 
     A model at a server of one's own is the same wherever that is: each job of a cluster may give it another place.
     """
@@ -277,14 +277,14 @@ def _differences(run: Path, there: object, here: object, where: str = "") -> Ite
 
 
 def _has_moved(run: Path, there: object, here: object) -> bool:
-    """Whether a run was moved away from a file or folder that has the same name as the one that is given now."""
+    """True if a run was moved away from a file or folder that has the same name as the one that is given now."""
     if not (isinstance(there, str) and isinstance(here, str)):
         return False
     return not located(run, there).exists() and Path(there).name == Path(here).name
 
 
 def _plan_values(plan: RunPlan) -> tuple[Decisions, list[PlannedCase]]:
-    """What decided a plan, and its cases, as run.json gives them back: without secrets, and with lists for tuples."""
+    """Decisions of a plan, and its cases, as run.json gives them back: without secrets, and with lists for tuples."""
     decisions, cases = json.loads(json.dumps(clean([plan.decided_by, [case.to_json() for case in plan.cases]])))
     return decisions, cases
 

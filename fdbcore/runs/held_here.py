@@ -36,13 +36,13 @@ from fdbcore.runtime.waits import Wait, watching_waits
 from fdbcore.session.converse import OPENING, SILENT, LiveSettings, converse, said_nothing
 
 CALLS_PER_PROCESS: Final = 4
-"""How many calls share a process. With four, each with two WebRTC legs, packets leave within 2 ms (p99) of their time
-(`python -m benchmarks live`), and the death of a process loses no more than four calls."""
+"""The number of calls that share a process. With four, each with two WebRTC legs, packets leave within 2 ms (p99) of
+their time (`python -m benchmarks live`), and the death of a process loses no more than four calls."""
 
 SWITCH_INTERVAL_S: Final = 0.0005
-"""How long a thread may hold the GIL while others wait for it: a twentieth of a tick (sys.setswitchinterval)."""
+"""Time that a thread may hold the GIL while others wait for it: a twentieth of a tick (sys.setswitchinterval)."""
 
-_CLOSING_S: Final = 5.0  # how long calls that were asked to end now may take
+_CLOSING_S: Final = 5.0  # time for calls that were asked to end now
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class LiveCall:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How the call in `slot` ended. error: set if it would stop every other call too, so that the run cannot go on."""
+    """The end of the call in `slot`. error: set if it would stop every other call too, so that the run cannot go on."""
 
     slot: int
     outcome: Outcome | None
@@ -73,33 +73,33 @@ class Ended:
 
 
 class CallNews(NamedTuple):
-    """What has happened: calls that ended, or were lost; and those that began to wait for a busy server."""
+    """News of calls: those that ended, or were lost; and those that began to wait for a busy server."""
 
     ended: Sequence[Ended] = ()
     waits: Sequence[Wait] = ()
 
 
 class HeldCalls(Protocol):
-    """Where live calls are held. `LiveCall.slot` is any number that is unique among those that are held."""
+    """The place where live calls are held. `LiveCall.slot` is any number that is unique among those that are held."""
 
     error: str | None = None
-    """Why no other call can be held."""
+    """The reason why no other call can be held."""
 
     @property
     def at_once(self) -> int:
         """So many calls can be held at a time."""
 
     def room(self) -> int:
-        """How many more calls may begin now: none while what holds them is loading, which would disturb live calls."""
+        """Calls that may begin now: none while what holds them is loading, which would disturb live calls."""
 
     def hold(self, call: LiveCall) -> None:
         """Begin a conversation. There must be room."""
 
     def news(self, within_s: float) -> CallNews:
-        """What happens, or nothing within this time. A call whose process died is invalid, for the harness failed."""
+        """The news within this time, perhaps none. A call whose process died is invalid, for the harness failed."""
 
     def tick(self, slot: int) -> int:
-        """How far a call is; see `session.converse`."""
+        """The progress of a call; see `session.converse`."""
 
     def close(self) -> None:
         """End the live calls as interrupted, and what holds them."""
@@ -214,7 +214,7 @@ class Worker(WorkerProcess):
 
 
 def _hold_calls(connection: Connection, progress: list[int], settings: LiveSettings, opened: EarlyPorts) -> None:
-    """What the process does. opened: ports that the run has opened early."""
+    """Hold calls as they come: the life of the process. opened: ports that the run has opened early."""
     early.update(opened)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     vad(settings.vad)(source_rate_hz=48_000)  # load the model while no call is live

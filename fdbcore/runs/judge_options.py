@@ -1,4 +1,4 @@
-"""What options say of judges: who is asked, how often, and up to which cost."""
+"""Options on judges: who is asked, how often, and up to which cost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RepeatedAnswers(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JudgeOptions:
-    """Who judges, the first one for the main tables; how often each is asked a question; limit_usd: of all requests;
+    """The judges, the first one for the main tables; how often each is asked a question; limit_usd: of all requests;
     wordings: of the rubrics, from 0, the first one for the main tables.
     """
 
@@ -73,7 +73,7 @@ class JudgeOptions:
     def expected(
         self, questions: Sequence[JudgeRequest], tokens_out: Callable[[JudgeRequest], float]
     ) -> Iterator[ExpectedUse]:
-        """What each judge would still be asked of these questions. tokens_out: about what it writes."""
+        """The requests that each judge would still get of these questions. tokens_out: about what it writes."""
         for asked in self.judges:
             own = self.repeated([each for each in questions if each.judge is asked])
             yield expected_of(asked, [*{(id(each.kept), each.key): each for each in own}.values()], tokens_out)
@@ -82,7 +82,7 @@ class JudgeOptions:
 def expected_of(
     judge: Judge, requests: Sequence[JudgeRequest], tokens_out: Callable[[JudgeRequest], float]
 ) -> ExpectedUse:
-    """What a judge would still be asked of these requests, each once. tokens_out: about what it writes."""
+    """The requests that a judge would still get of these, each once. tokens_out: about what it writes."""
     left = [each for each in requests if each.known is None]
     counts: dict[Unit, float] = {
         "text_in_tokens": sum(map(_tokens_in, left)),

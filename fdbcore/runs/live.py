@@ -45,7 +45,7 @@ RUN_SUMMARY_SCHEMA: Final = "fdbcore.run_summary/2"
 
 @dataclass(frozen=True, slots=True)
 class HeldRun:
-    """How a run ended. summary: None if it was stopped before its results. errors: what ended a part of it. scores: of
+    """The end of a run. summary: None if it was stopped before its results. errors: what ended a part of it. scores: of
     its benchmark, once no case is left. left: how many cases. why_left: why the budget lets none of them begin; "" if
     it does, or if there is none. is_whole: whether all cases gave a result, and nothing was left out.
     """
@@ -150,7 +150,7 @@ def _hold_calls(
 
 
 def _is_result(folder: RunFolder, case: Case, of_suite: bool) -> bool:
-    """Whether a case is done; to a benchmark, which scores it, also whether the system declined or said nothing."""
+    """True if a case is done; to a benchmark, which scores it, also if the system declined or said nothing."""
     outcome, ending = folder.outcome(case), folder.ending(case)
     if not of_suite or outcome is None:
         return ending == "done"

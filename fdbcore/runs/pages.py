@@ -32,7 +32,7 @@ WRITTEN: Final = (
     CORPUS, SUMMARY, INDEX, "calls.csv", "events.csv", "stages.csv", "calls.parquet", "events.parquet",
     "stages.parquet", TABLE, LOG, COMPARE, COMPARISON, GATES, PAGES,
 )  # fmt: skip
-"""What a replay, the tables and the pages of its run write beside the calls."""
+"""Files that a replay, the tables and the pages of its run write beside the calls."""
 
 OnCall: TypeAlias = Callable[[str, int, int], None]
 """Called with what is made ("facts", "tables", "pages"), the number of calls that are done, and that of all."""
@@ -79,7 +79,7 @@ def keep_others_in(path: Path) -> None:
 
 
 def summary_of(run: Survey) -> ReplaySummary:
-    """What `summary.json` keeps of a replayed run, and `fdbcore replay --json` prints.
+    """The summary of a replayed run, for `summary.json` and `fdbcore replay --json`.
 
     All measures pooled, the calls that they cover, and the findings that every reader must know.
     """

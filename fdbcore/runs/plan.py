@@ -113,7 +113,7 @@ class RunPlan:
         return [*self.services.get("", ()), *self.services.get(case.system.name, ())]
 
     def expected_s(self, case: Case) -> float:
-        """About how long a case lasts, in seconds; its limit if nothing else is known."""
+        """The length of a case, about, in seconds; its limit if nothing else is known."""
         length_s = case.user.length_s
         return self.settings.max_s if length_s is None else min(length_s, self.settings.max_s)
 
@@ -190,7 +190,7 @@ def side_a_of(
     options: Mapping[str, Any],
     show: Callable[[str], None],
 ) -> SideA:
-    """Who talks to the systems in a run of a benchmark: the users in `data`, or in the data that the suite ships.
+    """The users in a run of a benchmark: those in `data`, or in the data that the suite ships.
 
     Shipped data are put beside the run. options: values of the suite's `options.run` by name. show: called with the
     current step. InputError and SettingsError as `Suite.ship` and `Suite.side_a` raise them.
@@ -341,14 +341,14 @@ def _balanced_orders(items: Sequence[Item], rng: random.Random) -> Iterator[list
 
 
 def _described_line(address: str) -> dict[str, Any]:
-    """What is known of a line before its calls. SettingsError if there is none at the address."""
+    """The description of a line before its calls. SettingsError if there is none at the address."""
     with told_as("--line", "line"):
         line = line_at(address)
     return {"name": CLEAN} if line is None else {k: v for k, v in line.describe().items() if k != "seed"}
 
 
 class _Differing(NamedTuple):
-    """In what the cases of a run differ, beside their users."""
+    """The differences between the cases of a run, beside their users."""
 
     systems: bool
     lines: bool
@@ -375,7 +375,7 @@ def _refuse_doubles(names: Sequence[str], remedy: str = "name systems by --syste
 
 
 def _side_a_json(users: Sequence[User], parties: Sequence[Endpoint]) -> dict[str, Any] | list[dict[str, Any]]:
-    """What the plan says of side A: the description that all users share, or the list of different ones."""
+    """Side A as the plan has it: the description that all users share, or the list of different ones."""
     different: dict[str, dict[str, Any]] = {}
     for user, party in zip(users, parties, strict=True):
         described = dict(party.describe())

@@ -142,7 +142,7 @@ def _folder(request: RunRequest, systems: Sequence[PlannedSystem], is_dry: bool)
 def _scoring(
     suite: Suite | None, values: Mapping[str, Any], request: RunRequest, path: Path, dry: RunWatch | None
 ) -> ScoreRequest | None:
-    """How the benchmark scores the run; None if it does not. dry: is told what a dry run does not count.
+    """The benchmark's scoring of the run; None if it does not score it. dry: is told what a dry run does not count.
 
     InputError for options of scoring that do not fit together, or to this run, before a call is held.
     """
@@ -177,7 +177,7 @@ def _scoring(
 def _side_a(
     request: RunRequest, suite: Suite | None, values: Mapping[str, Any], data: str | None, out: Path, watch: RunWatch
 ) -> SideA:
-    """Who talks to the systems. data: of the benchmark; without them, those that it ships are put beside `out`."""
+    """The users of the run. data: of the benchmark; without them, those that it ships are put beside `out`."""
     given = [flag for flag in ("--a", "--clips", "--suite") if getattr(request, flag[2:])]
     if request.a is not None:
         with told_as("--a", "system"):

@@ -70,7 +70,7 @@ _PARTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """How the calls of a run are replayed.
+    """Settings of a run's replay.
 
     vad, changes: the detector of both sides, and settings of the turn detector, where they differ from those of a
     session's recording (or from the defaults). real_time: keep the real clock. line_open: B could have answered until
@@ -129,7 +129,7 @@ def replay_session(
                 recording.note(left_out=to_builtins(within_call(left_out, ticks)))
             if held is not None:
                 _keep_live_facts(recording, held)
-        del recording  # what it still holds of each tick is written
+        del recording  # this writes its values of each tick
         reading = Reading(path)
         keep_health(reading, probe)
     for side, said in words.items():
@@ -180,7 +180,7 @@ def _case_path(run_path: Path, session: SessionInput) -> Path:
 
 
 def _is_replaceable(path: Path) -> bool:
-    """Whether a recording may be made in `path`: it is free, or holds an earlier recording, perhaps an unfinished one.
+    """True if a recording may be made in `path`: it is free, or holds an earlier recording, perhaps an unfinished one.
 
     A recording whose process died early has no meta.json: it is a folder with derived/, which is made first, and
     nothing but files of a recording.
@@ -216,7 +216,7 @@ def _meta(vads: tuple[Vad, Vad], turns: TurnSettings, asked: ReplaySettings) -> 
 
 
 def compared(held: Recording, replayed: Recording) -> tuple[bool | None, list[str]]:
-    """Whether a replay gave the same turn events and activity as the conversation, and how it differs.
+    """True if a replay gave the same turn events and activity as the conversation; and the differences.
 
     The first is None if the conversation was cut off before they were stored. The differences are a line each, first
     of the settings, then of the results.

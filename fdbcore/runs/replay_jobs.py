@@ -194,7 +194,7 @@ def _same(recording: Recording, session: SessionInput, settings: ReplaySettings)
 
 
 def _has_what_is_beside(recording: Recording, session: SessionInput) -> bool:
-    """Whether the recording has the words and annotations that lie beside the session's audio now, and no others."""
+    """True if the recording has the words and annotations that lie beside the session's audio now, and no others."""
     found = {path.stem: read_json(path) for path in (recording.path / DERIVED).glob("[AB].json")}
     kept = {side: {name: each for name, each in words.items() if name != OF_ACTIVITY} for side, words in found.items()}
     beside: list[object] = with_places_from(recording.path, [kept_words(session.words), session.annotations()])

@@ -32,20 +32,20 @@ from fdbcore.sources.names import Oddities, real_path
 from fdbcore.sources.sessions import SessionInput
 
 SAVE_EVERY_S: Final = 10.0
-"""How often corpus.json is written. A kill loses at most this much of it, but no finished recording."""
+"""Interval at which corpus.json is written. A kill loses at most this much of it, but no finished recording."""
 
 _RATE_OVER_S: Final = 60.0  # the span over which speed is averaged
-_LEAVING_S: Final = 10.0  # how long to wait for the processes of a killed replay to end
+_LEAVING_S: Final = 10.0  # wait for the processes of a killed replay to end
 _NOT_YET: Final = "not replayed yet"
 
 
 OUTPUTS: Final = "recordings"
-"""Where in a results folder the recordings of outputs are that exist already, a folder for each system."""
+"""The folder of a results folder with the recordings of outputs that exist already, a folder for each system."""
 
 
 @dataclass(slots=True)
 class ReplayProgress:
-    """How far a replay is: calls by how they ended, seconds of audio, and the time left.
+    """Progress of a replay: calls by how they ended, seconds of audio, and the time left.
 
     failed: counts at the start the calls that could not be read. They have ended too, but do not count for the speed.
     """
@@ -85,7 +85,7 @@ class ReplayProgress:
 
     @property
     def left_s(self) -> float | None:
-        """About how many seconds are left; None until the first call has been replayed."""
+        """The seconds left, about; None until the first call has been replayed."""
         calls_per_s = self.calls_per_s
         return (self.calls - self.ended) / calls_per_s if calls_per_s else None
 

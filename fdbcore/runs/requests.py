@@ -1,4 +1,4 @@
-"""What a run and a scoring are asked for: one form, which the commands and the library fill in."""
+"""Requests for a run and a scoring: one form, which the commands and the library fill in."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ RUN_OPTIONS: Final[Mapping[str, Option]] = {
     "local_only": Option("--local-only", "Refuse what would leave this network.", "flag"),
     "score": Option("--no-score", "Do not score by the benchmark at the end.", "flag"),
 }
-"""What `fdbcore run` calls the fields of a request; the library names them so in its errors, too."""
+"""Options of `fdbcore run`, by the fields of a request; the library names them so in its errors, too."""
 
 
 class _OfRuns(Struct, frozen=True):
@@ -162,7 +162,7 @@ SCORE_OPTIONS: Final[Mapping[str, Option]] = {
         "--out", "Folder of the results (default: RUN; with --suite: fdbcore-scores).", "path", metavar="DIR"
     ),
 }
-"""What `fdbcore score` calls the fields of a request."""
+"""Options of `fdbcore score`, by the fields of a request."""
 
 
 def path_of(run: OnDisk | Place) -> Path:

@@ -27,7 +27,7 @@ from fdbcore.types import TICKS_PER_S
 BACK_OFF_S: Final = (2.0, 15.0)
 """The pauses before a case is held for the second and for the third time."""
 
-_LOOK_S: Final = 0.25  # how often progress is reported, and a request to stop is noticed
+_LOOK_S: Final = 0.25  # interval at which progress is reported, and a request to stop is noticed
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ def run_cases(
 
 
 def expected_wall_s(plan: RunPlan, cases: Iterable[Case], slots: int) -> float:
-    """About how many seconds `cases` take with `slots` calls at a time."""
+    """The seconds that `cases` take with `slots` calls at a time, about."""
     return _wall_s(plan, [(case, plan.expected_s(case)) for case in cases], slots)
 
 
@@ -130,7 +130,7 @@ class _Runner:
 
     @property
     def _can_afford(self) -> bool:
-        """Whether the budget allows one more call."""
+        """True if the budget allows one more call."""
         return self.budget is None or self.budget.allows(len(self._live))
 
     def _note_cost(self, case: Case) -> None:

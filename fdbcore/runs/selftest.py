@@ -86,7 +86,7 @@ def verdict(found: TimingSelftest) -> str:
 
 
 def priority_refused(found: TimingSelftest) -> str | None:
-    """That this machine refused the self-test real-time priority, and how to grant it; None if it did not refuse it."""
+    """The statement that this machine refused the self-test real-time priority, and how to grant it; else None."""
     priority = found.get("priority")
     if priority is None or priority["fifo"]["granted"] or sys.platform != "linux":
         return None
@@ -117,7 +117,7 @@ class Clicks(Endpoint):
         self._heard.append(frame.copy())
 
     def over(self, tick: int, a_left: bool, b_left: bool) -> bool:
-        """Whether the last click has had time to come back, or the mirror has left."""
+        """True if the last click has had time to come back, or the mirror has left."""
         return b_left or tick >= self._end_tick
 
     def returned(self) -> npt.NDArray[np.int64]:
@@ -134,7 +134,7 @@ class Clicks(Endpoint):
 
     @property
     def sent(self) -> int:
-        """How many clicks were played."""
+        """The number of clicks that were played."""
         return len(self._click_ticks)
 
     def describe(self) -> Mapping[str, Any]:
@@ -143,8 +143,8 @@ class Clicks(Endpoint):
 
 
 def drift_ppm(at_s: npt.NDArray[np.floating[Any]], delays_ms: npt.NDArray[np.floating[Any]]) -> float:
-    """How fast the delay of clicks rises: the median slope of all pairs (Theil 1950, Sen 1968), which a single late
-    click does not move. 0 for less than two clicks. at_s: when they came, floats (n,), like delays_ms.
+    """The rise of clicks' delay: the median slope of all pairs (Theil 1950, Sen 1968), which a single late click does
+    not move. 0 for less than two clicks. at_s: when they came, floats (n,), like delays_ms.
     """
     from scipy.stats import theilslopes
 

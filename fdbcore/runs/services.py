@@ -1,4 +1,4 @@
-"""What a run sends to whom, and when the models that it uses end."""
+"""Data that a run sends, and to whom, and when the models that it uses end."""
 
 from __future__ import annotations
 

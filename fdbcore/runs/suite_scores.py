@@ -50,7 +50,7 @@ TURN_TAKING: Final = "turn-taking"
 
 @dataclass(frozen=True, slots=True)
 class SuiteScores:
-    """What a benchmark says of systems. document: as stored in scores.json. told: what this scoring alone did. page: of
+    """A benchmark's results on systems. document: as stored in scores.json. told: what this scoring alone did. page: of
     the scorecard.
     """
 
@@ -116,7 +116,7 @@ def scored(request: ScoreRequest) -> SuiteScores:
 
 
 def _what_moves(card: Scorecard, request: ScoreRequest, out: Path, watch: Watch) -> Iterator[str]:
-    """Which measures of turn-taking of the calls move with the detector, and with settings, in words.
+    """Measures of turn-taking of the calls that move with the detector, and with settings, in words.
 
     This is what `fdbcore score RUN` says with the same options; its document is kept, too.
     """
@@ -144,7 +144,7 @@ def _what_moves(card: Scorecard, request: ScoreRequest, out: Path, watch: Watch)
 
 
 def expected_uses(request: ScoreRequest) -> tuple[Sequence[ExpectedUse], Sequence[str]]:
-    """What scoring would ask of others, and a line for each model among them that ends soon. Asks nobody."""
+    """The requests of scoring to others, and a line for each model among them that ends soon. Asks nobody."""
     suite, options = _suite_and_options(request)
     watch = request.watch or Watch()
     uses = list(suite.expected(request.paths, options, Path(request.out or DEFAULT), watch.step))

@@ -22,7 +22,7 @@ class PlannedTools:
 
 @contextmanager
 def opened_tools(address: str) -> Iterator[World]:
-    """What answers tool calls at an address, until the block is left. SettingsError if its tools cannot be used."""
+    """The world for tool calls at an address, until the block is left. SettingsError if its tools cannot be used."""
     with closing(world(address)) as opened:
         opened.open()
         yield opened

@@ -31,7 +31,7 @@ class Verdict(NamedTuple):
 
 
 def verdict_of(answers: Sequence[JudgeAnswer]) -> Verdict:
-    """What more than half of the answers say that have a verdict; none if they are split."""
+    """The verdict of more than half of the answers that have one; none if they are split."""
     repeats = tuple(None if each.marks is None else _yes(each.marks["right"]) for each in answers)
     known = [each for each in repeats if each is not None]
     missing = why_not(answers) or (CANNOT_TELL if None in repeats else "")
@@ -45,7 +45,7 @@ def verdict_of(answers: Sequence[JudgeAnswer]) -> Verdict:
 
 
 def why_not(answers: Sequence[JudgeAnswer]) -> str:
-    """Why the first answer that cannot be used cannot; "" if all can."""
+    """The reason why the first answer that cannot be used cannot; "" if all can."""
     return next((each.reason for each in answers if each.marks is None), "")
 
 

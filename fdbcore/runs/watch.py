@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 GO_ON: Final = 0
 FINISH: Final = 1
 NOW: Final = 2
-"""What a run can be asked to do: go on, begin no more calls (FINISH), or also end the live ones at once (NOW)."""
+"""Wishes for a run: go on, begin no more calls (FINISH), or also end the live ones at once (NOW)."""
 
 
 class Watch:
@@ -61,7 +61,7 @@ class ReplayWatch(Watch):
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """How far a run is. live: each call with its tick, OPENING or CLOSING. left_s: about how many seconds are left."""
+    """Progress of a run. live: each call with its tick, OPENING or CLOSING. left_s: about how many seconds are left."""
 
     live: Sequence[tuple[Case, int]]
     left_s: float

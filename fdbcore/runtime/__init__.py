@@ -1,4 +1,4 @@
-"""What this process needs of the system: addresses, helper processes, network, locks, atomic files, secrets.
+"""This process's access to the system: addresses, helper processes, network, locks, atomic files, secrets.
 
 May import: _ext.
 """

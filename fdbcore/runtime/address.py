@@ -50,7 +50,7 @@ class Setting:
 
     @property
     def expected(self) -> str:
-        """What it may be, in words."""
+        """The allowed values, in words."""
         if self.choices:
             named = [choice for choice in self.choices if choice]
             return " or ".join(named) if len(named) < 3 else f"one of {', '.join(named)}"
@@ -82,7 +82,7 @@ class Setting:
         raise self._error(where, value)
 
     def _allows(self, value: Any) -> bool:  # noqa: ANN401
-        """Whether a value of its kind is one of its choices, of its form, or in its range."""
+        """True if a value of its kind is one of its choices, of its form, or in its range."""
         if self.choices:
             return str(value) in self.choices
         if self.kind is str:
@@ -216,7 +216,7 @@ def host_port(host: str, port: int | None) -> str:
 
 
 def is_loopback(host: str | None) -> bool:
-    """Whether a host name or address can only be this machine."""
+    """True if a host name or address can only be this machine."""
     try:
         return host == "localhost" or ip_address(host or "").is_loopback
     except ValueError:
@@ -227,7 +227,7 @@ _LOCAL_DOMAINS: Final = ("localhost", "local", "internal", "home.arpa")
 
 
 def is_local(host: str) -> bool:
-    """Whether a host is this machine or in a private network, as far as its name or IP address shows.
+    """True if a host is this machine or in a private network, as far as its name or IP address shows.
 
     No name is looked up. A name without a dot is local. 0.0.0.0 and :: are not: whoever reaches this machine is there.
     """

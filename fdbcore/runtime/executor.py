@@ -1,4 +1,4 @@
-"""Where work on many items is done: `Executor`. What gives work to one does not know which it is."""
+"""The place where work on many items is done: `Executor`. What gives work to one does not know which it is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEW_ITEMS: Final = 40
 """Up to this many items are done by this process: that takes no longer than starting others."""
 
 LOOK_S: Final = 0.5
-"""How long an executor waits for a result before it yields None, so that its caller can show progress."""
+"""The wait of an executor for a result before it yields None, so that its caller can show progress."""
 
 _CHUNK: Final = 8  # items sent to a worker at a time, if each takes only milliseconds
 
@@ -32,7 +32,7 @@ class Executor(Protocol):
 
     @property
     def jobs(self) -> int:
-        """How many items are worked on at a time, at most."""
+        """The number of items that are worked on at a time, at most."""
 
     def results(
         self,
@@ -54,7 +54,7 @@ class Executor(Protocol):
 
 
 class WorkResult(Generic[Result]):
-    """What the work on an item came to, as it travels between processes: its result or its error."""
+    """The outcome of the work on an item, as it travels between processes: its result or its error."""
 
     def __init__(self, results: Sequence[Result], error: Exception | None) -> None:
         self._results, self._error = results, error
@@ -161,7 +161,7 @@ class _Worker(WorkerProcess, Generic[Item, Result]):
 
 
 def _work_on_items(connection: Connection, work: Callable[[Any], object]) -> None:
-    """What the process does."""
+    """Work on items as they come: the life of the process."""
     for item in messages(connection):
         connection.send(WorkResult.to(work, item))
 

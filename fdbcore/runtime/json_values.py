@@ -107,12 +107,12 @@ def _finite(number: str) -> float:
 
 def _whole(number: str) -> int:
     if len(number) > sys.float_info.max_10_exp:
-        _finite(number)  # who computes with it makes a float of it
+        _finite(number)  # any computation makes a float of it
     return int(number)
 
 
 def is_flat(value: object, depth: int) -> bool:
-    """Whether the lists and objects of a value are nested no deeper than `depth`."""
+    """True if the lists and objects of a value are nested no deeper than `depth`."""
     inner = [value]
     for _ in range(depth + 1):
         nested = [item.values() if isinstance(item, dict) else item for item in inner if isinstance(item, list | dict)]
@@ -123,7 +123,7 @@ def is_flat(value: object, depth: int) -> bool:
 
 
 def _is_sound(value: object, depth: int) -> bool:
-    """Whether a JSON value can be written again: it is not too deep, and all text is valid."""
+    """True if a JSON value can be written again: it is not too deep, and all text is valid."""
     if isinstance(value, str):
         return value.isascii() or value.encode(errors="replace").decode() == value
     if isinstance(value, list | dict):

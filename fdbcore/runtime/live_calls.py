@@ -20,7 +20,7 @@ def live_calls() -> Iterator[None]:
 
 
 def are_held() -> bool:
-    """Whether some process holds live calls, this one included."""
+    """True if some process holds live calls, this one included."""
     with open(_file(), "ab") as file:
         try:
             lock(file)

@@ -47,7 +47,7 @@ class Processors(NamedTuple):
         return cls(total, stolen, waited_ns)
 
     def since(self, before: Processors) -> ProcessorUse:
-        """What happened since `before`: {"steal_share", "waited_ms"}, each None if the kernel does not report it."""
+        """Use since `before`: {"steal_share", "waited_ms"}, each None if the kernel does not report it."""
         steal_share = waited_ms = None
         if self.total is not None and before.total is not None and self.total > before.total:
             assert self.stolen is not None
@@ -59,7 +59,7 @@ class Processors(NamedTuple):
 
 
 def cause_of_missed_ticks(found: ProcessorUse, suspends: Sequence[ClockJump] = ()) -> str:
-    """Why ticks were missed, in words, as far as the kernel reported it. suspends: of the timing certificate."""
+    """The cause of missed ticks, in words, as far as the kernel reported it. suspends: of the timing certificate."""
     causes = []
     if suspends:
         causes.append(f"the machine was suspended for {sum(each['ms'] for each in suspends) / 1000:.1f} s")

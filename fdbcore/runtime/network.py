@@ -51,7 +51,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def may_be_up_later(error: BaseException) -> bool:
-    """Whether a connection failed as it does while a server is still starting (refused, reset, unreachable).
+    """True if a connection failed as it does while a server is still starting (refused, reset, unreachable).
 
     A TLS error does not count: it does not pass by waiting.
     """

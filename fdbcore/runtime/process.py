@@ -22,8 +22,8 @@ from typing import Any, Final
 from fdbcore.runtime.locks import shared_lock
 from fdbcore.runtime.redaction import write_no_secrets
 
-_LEAVING_S: Final = 10.0  # how long a process that was asked to end may take before it is killed
-_DYING_S: Final = 5.0  # how long to wait for the exit code of a process whose pipe has closed
+_LEAVING_S: Final = 10.0  # time for a process that was asked to end before it is killed
+_DYING_S: Final = 5.0  # wait for the exit code of a process whose pipe has closed
 _SPAWN: Final = multiprocessing.get_context("spawn")
 _SAFE_PATH, _OURS = "PYTHONSAFEPATH", "for workers"
 
@@ -58,7 +58,7 @@ class WorkerProcess:
         return found
 
     def cause_of_death(self) -> str:
-        """How the process ended, in words."""
+        """The end of the process, in words."""
         self._process.join(_DYING_S)
         code = self._process.exitcode
         return f"killed by {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit code {code}"

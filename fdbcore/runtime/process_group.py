@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Final
 
 GRACE_S: Final = 1.0
-"""How long a command may take to end after its input has ended, and again after each signal."""
+"""Time that a command may take to end after its input has ended, and again after each signal."""
 
 _POLL_S = 0.01
 
@@ -27,7 +27,7 @@ async def end_group(process: subprocess.Popen[bytes], signals: Sequence[signal.S
 
 
 async def exit_status(process: subprocess.Popen[bytes], within_s: float) -> str | None:
-    """How the command ended, in words; None if it has not ended `within_s`."""
+    """The end of the command, in words; None if it has not ended `within_s`."""
     for _ in range(round(within_s / _POLL_S)):
         if (status := _status(process)) is not None:
             return status
@@ -42,7 +42,7 @@ def signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> No
 
 
 def _status(process: subprocess.Popen[bytes]) -> str | None:
-    """How the command ended; None if it has not. It is not reaped, so that its id still names its process group."""
+    """The command's end; None if it has not ended. It is not reaped, so that its id still names its process group."""
     result = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     if result is None:
         return None

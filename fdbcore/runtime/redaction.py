@@ -28,8 +28,8 @@ MIN_SECRET_CHARS: Final = 8
 """The least length of a secret. A shorter value would appear in other texts by chance, so it cannot be removed."""
 
 ACTING: Final = "\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff"
-"""What acts on how a text is shown: controls but the tab and ends of lines, marks and overrides of direction, and lone
-surrogates, which are bytes. As a set of a regular expression has them."""
+"""Characters that act on how a text is shown: controls but the tab and ends of lines, marks and overrides of direction,
+and lone surrogates, which are bytes. As a set of a regular expression has them."""
 _ACTING: Final = re.compile(f"[{ACTING}]|\r(?!\n)")
 
 _SECRET_VARIABLE: Final = re.compile(r"(?:.*_)?(?:API_?)?(?:KEY|TOKEN|SECRET|PASSWORD)", re.IGNORECASE)
@@ -78,7 +78,7 @@ def asking_nobody() -> Iterator[None]:
 
 
 def needs_keys() -> bool:
-    """Whether a key that is missing is an error: everywhere but in a block of `asking_nobody`."""
+    """True if a key that is missing is an error: everywhere but in a block of `asking_nobody`."""
     return not _asks_nobody.get()
 
 

@@ -19,8 +19,8 @@ _SHOWN_CHARACTERS: Final = 60
 
 
 def misfits(value: object, expected: Any, where: str) -> Iterator[Problem]:  # noqa: ANN401
-    """What keeps `value` from being of the type `expected`: typed dictionaries, Structs, lists, literals, texts,
-    numbers and flags; of a dictionary whose values have no type, any table does.
+    """Problems that keep `value` from being of the type `expected`: typed dictionaries, Structs, lists, literals,
+    texts, numbers and flags; of a dictionary whose values have no type, any table does.
 
     Texts and lists may not be empty. where: the place of `value` in messages, such as "FILE: ID: goal 2".
     """

@@ -16,7 +16,7 @@ _NOT_WINDOWS: Final = frozenset({*range(9), *range(14, 26), *range(27, 32), 0x82
 _TWO_BYTES: Final = re.compile(
     rb"[\x80-\xff]{3}|[\x81-\x9f][\x80-\xff]|[\xa1-\xde]{2}|[\x81-\x84\x86-\x89\x8b\x8d\x8f\x90\x95\x98\x99\x9b\x9d\x9f][@-~]"
 )
-"""What Shift-JIS and GB 18030 have, and Windows-1252 hardly: three accents in a row, two capital ones, odd signs."""
+"""Bytes that Shift-JIS and GB 18030 have, and Windows-1252 hardly: three accents in a row, two capitals, odd signs."""
 
 
 def text_of(path: Path, note: Callable[[str, list[str]], object] = lambda what, names: None) -> str:

@@ -49,7 +49,7 @@ def _decoded(letter: str) -> str:
 
 
 def _found(letters: str, keys: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Where a part of a key stands in letters, digits, hyphens and underscores: its first and its last place."""
+    """Places where a part of a key stands in letters, digits, hyphens and underscores: its first and its last one."""
     return [
         (first, first + size - 1)
         for cased, size, known in zip((letters, letters.lower()), (PART_CHARS, CODED_CHARS), _parts(keys), strict=True)

@@ -17,9 +17,9 @@ from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SILENT_FRAME, TICKS_PER
 
 SOURCE_RATES_HZ: Final = (8_000, 16_000, 48_000)
 MOST_BYTES_A_TICK: Final = 64
-"""What a detector may keep of each tick, such as its model's probabilities: 22 MiB an hour."""
+"""Bytes that a detector may keep of each tick, such as its model's probabilities: 22 MiB an hour."""
 EARLY_TICKS: Final = 10
-"""How long before a sound its activity may begin: an onset may be set early on purpose, but not by more."""
+"""Time before a sound at which its activity may begin: an onset may be set early on purpose, but not by more."""
 
 _VOICE: Final = (2 * TICKS_PER_S, 4 * TICKS_PER_S)
 _MEMORY_TICKS: Final = 20 * TICKS_PER_S
@@ -27,7 +27,7 @@ _CUTS: Final = (0, 1, 7, 201, 250, 399, 430)
 
 
 def vad_faults(name: str) -> list[str]:
-    """What is wrong with the detector `name` (see `fdbcore.registry.vad`), a sentence each; empty if nothing is.
+    """Faults of the detector `name` (see `fdbcore.registry.vad`), a sentence each; empty if there are none.
 
     It hears silence and a voice (vowels, made here) a few times: some seconds of work. It must decide each tick once,
     give the same for the same sound, whatever it or another object of its class heard before and whichever array the
@@ -92,7 +92,7 @@ def _faults_of_description(name: str, made: Vad, again: Vad) -> Iterator[str]:
 
 
 def _faults_of_cuts(make: Callable[..., Vad], voice: Pcm, delay: int) -> Iterator[str]:
-    """What was decided may not change with what follows; the end of a recording decides the rest."""
+    """Faults of decisions: they may not change with what follows; the end of a recording decides the rest."""
     made, frames = make(source_rate_hz=SAMPLE_RATE_HZ), voice.reshape(-1, FRAME_SAMPLES)
     pushed = [made.push(frame) for frame in frames]
     if any(active is not True and active is not False for active in pushed):

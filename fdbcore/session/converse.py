@@ -37,22 +37,22 @@ MAX_MISSED_TICKS: Final = 3
 """A case that missed more ticks than both of these is invalid: the machine was too slow."""
 
 MOST_UNNOTED_TICKS: Final = TICKS_PER_S // 2
-"""How long a conversation may go on after a party was lost without saying so."""
+"""Time that a conversation may go on after a party was lost without saying so."""
 
 OPENING: Final = -1
 CLOSING: Final = -2
 WAITING: Final = -3
-"""What `converse` passes to `progress` before tick 0 (WAITING: a party can be joined now) and after the last tick.
-The ticks themselves are 0 and above."""
+"""Values that `converse` passes to `progress` before tick 0 (WAITING: a party can be joined now) and after the last
+tick. The ticks themselves are 0 and above."""
 
 SILENT, IN_TEXT = "no speech found", "replied in text alone"
 """Reasons of outcomes. SILENT: the detector found no speech on a side, so there is nothing to measure. IN_TEXT: the
 system answered, but in text, so its speech cannot be measured."""
 
-_LOOK_S: Final = 0.1  # how often to check whether the parties are open, and whether to stop
+_LOOK_S: Final = 0.1  # interval of checks: are the parties open, is it to stop?
 
 NOT_COUNTED: Final = "compute time not counted"
-"""What every reader of a conversation in lockstep must know about its latencies."""
+"""A caution for every reader of a conversation in lockstep: its latencies leave this out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def converse(
 
 
 def _known(a: Endpoint, b: Endpoint, vads: tuple[Vad, Vad], settings: LiveSettings) -> KnownMeta:
-    """What meta.json holds before the parties are open."""
+    """The content of meta.json before the parties are open."""
     described: Settings = {
         "turns": asdict(settings.turns),
         "vad": {"A": dict(vads[0].describe()), "B": dict(vads[1].describe())},
@@ -248,12 +248,12 @@ def _label(a: Endpoint, b: Endpoint, path: Path, case: PlannedCase | None) -> No
 
 
 def said_nothing(outcome: Outcome) -> bool:
-    """Whether the call was held and the system said nothing in it: that is a result, too."""
+    """True if the call was held and the system said nothing in it: that is a result, too."""
     return outcome["kind"] == "failed" and SILENT in (outcome["reason"] or "")
 
 
 def has_declined(events: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether the system declined to answer, by the events of a call that failed: that is a result, too."""
+    """True if the system declined to answer, by the events of a call that failed: that is a result, too."""
     return any(event["side"] == "B" and event["kind"] == REFUSAL for event in events)
 
 
@@ -308,12 +308,12 @@ class CallEnding:
 
     def __init__(self, rule: CallEnd) -> None:
         self._quiet_ticks, self._most_ticks = round(rule.quiet_s * TICKS_PER_S), round(rule.most_s * TICKS_PER_S)
-        self._read = 0  # how many turn events were read
+        self._read = 0  # turn events read
         self._speaking: set[Side] = set()
         self._end: dict[Side, int | None] = {"A": None, "B": None}
 
     def is_over(self, tick: int, events: Sequence[TurnEvent], busy_tick: int) -> bool:
-        """Whether the call ended before `tick`. events: all so far. busy_tick: the last with a call under way; or -1.
+        """True if the call ended before `tick`. events: all so far. busy_tick: the last with a call under way; or -1.
 
         Nobody knows of speech before the turn detector has found it, which takes as long as its settings say.
         """

@@ -104,7 +104,7 @@ def run(
         tick += 1
         if tick == muting.until_tick:
             _tell(muting, recording)
-    recording.happenings("A", a.log())  # what happened in the last tick after its log was read, or in the final `say`
+    recording.happenings("A", a.log())  # events of the last tick after its log was read, or of the final `say`
     recording.happenings("B", b.log())
     if tools is not None:
         recording.happenings("B", tools.finish(tick))

@@ -15,7 +15,7 @@ _LOUD: Final = _FULL_SCALE * 10 ** (LOUD_DBFS / 20)
 
 
 class Muting:
-    """Who is muted, until when, and what is lost by it. until_tick: when everybody is heard; 0 if nobody is muted."""
+    """Muting: who is muted, until when, and what is lost. until_tick: when everybody is heard; 0 if nobody is muted."""
 
     def __init__(self, a: Endpoint, b: Endpoint) -> None:
         self._until: dict[Side, int] = {"A": b.mutes_ticks, "B": a.mutes_ticks}
@@ -23,7 +23,7 @@ class Muting:
         self.until_tick = max(self._until.values())
 
     def heard(self, tick: int, frame_a: Pcm, frame_b: Pcm) -> tuple[Pcm, Pcm]:
-        """What is heard of both frames, int16 (480,) each: silence of a side that is muted in `tick`."""
+        """The heard part of both frames, int16 (480,) each: silence of a side that is muted in `tick`."""
         return self._of("A", tick, frame_a), self._of("B", tick, frame_b)
 
     def _of(self, side: Side, tick: int, frame: Pcm) -> Pcm:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
 MOST_AT_ONCE: Final = 64
-"""How many calls of a party may be under way; further ones fail."""
+"""Calls of a party that may be under way; further ones fail."""
 
 _MOST_REASON_CHARACTERS: Final = 300
 _ENDED: Final = "the conversation ended before the result was due"
@@ -182,7 +182,7 @@ class ToolDesk:
 
 
 def _fault(schema: Draft202012Validator, arguments: object) -> str | None:
-    """What is wrong with the arguments of a call; None if they fit."""
+    """The fault of the arguments of a call; None if they fit."""
     from jsonschema.exceptions import best_match
 
     error = best_match(schema.iter_errors(arguments))

@@ -54,7 +54,7 @@ class EnergyVad(Vad):
 
     @property
     def seems_active(self) -> bool:
-        """Whether the newest tick is loud enough to be speech."""
+        """True if the newest tick is loud enough to be speech."""
         return self._detector.seems_active
 
     def finish(self) -> list[bool]:
@@ -106,7 +106,7 @@ class SileroVad:
 
     @property
     def seems_active(self) -> bool:
-        """Whether the newest tick is loud enough, and the model has just found speech."""
+        """True if the newest tick is loud enough, and the model has just found speech."""
         return any(one >= ON for one in self._probabilities[-SEEN_WINDOWS:]) and self._detector.seems_active
 
     def finish(self) -> list[bool]:
@@ -218,7 +218,7 @@ def vads_of(recording: Recording, kept: Sequence[Span] | None = None) -> tuple[V
     makes: list[Callable[[], Vad]] = []
     for side in SIDES:
         described = {**recording.meta["settings"]["vad"][side]}
-        described.pop("bias_ms", None)  # which older recordings state
+        described.pop("bias_ms", None)  # older recordings state it
         check_installed(described["name"], str(recording.path))
         # The source rate is not stored, but it decides between the two models: try both.
         candidates = [partial(make_vad, described["name"], rate_hz) for rate_hz in (SAMPLE_RATE_HZ, TELEPHONE_RATE_HZ)]

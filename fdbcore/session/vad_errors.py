@@ -1,4 +1,4 @@
-"""What detectors of one's own raise, told in one line."""
+"""Errors of detectors of one's own, told in one line."""
 
 from __future__ import annotations
 

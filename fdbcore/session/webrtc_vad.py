@@ -29,5 +29,5 @@ class WebrtcVad(WindowVad):
         super().__init__(source_rate_hz)
 
     def judge(self, window: Pcm) -> bool:
-        """Whether the window is speech."""
+        """True if the window is speech."""
         return bool(self._model.is_speech(window.tobytes(), self.rate_hz))

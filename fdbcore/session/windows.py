@@ -31,7 +31,7 @@ class WindowVad(Vad):
     version: str = ""
     """Without one it is of the text of the class's module, so that a change makes another detector."""
     settings: Mapping[str, Any] = {}
-    """What else its decisions depend on, as JSON values for meta.json."""
+    """Other settings that its decisions depend on, as JSON values for meta.json."""
 
     def __init__(self, source_rate_hz: int = SAMPLE_RATE_HZ) -> None:
         kind = type(self)
@@ -45,7 +45,7 @@ class WindowVad(Vad):
 
     @abstractmethod
     def judge(self, window: Pcm) -> bool:
-        """Whether the next window is speech: int16 (window_samples,) at rate_hz. Windows follow each other."""
+        """True if the next window is speech: int16 (window_samples,) at rate_hz. Windows follow each other."""
 
     def push(self, frame: Pcm) -> bool:
         """Take the frame of tick n; return whether tick n - delay_ticks is active (False while that is below 0)."""
@@ -56,7 +56,7 @@ class WindowVad(Vad):
 
     @property
     def seems_active(self) -> bool:
-        """Whether the newest window is speech."""
+        """True if the newest window is speech."""
         return bool(self._speech) and self._speech[-1]
 
     def finish(self) -> list[bool]:

@@ -48,7 +48,7 @@ _PIPECAT: Final = (
 )
 """Messages in Pipecat's logs that report a stage, and the name of the stage."""
 _SESSION: Final = re.compile(r"\b((?:session|call|conversation|room)_?s?id)\W{1,5}([\w-]+)", re.IGNORECASE)
-"""What names a call in the entry of a log, such as "call_id": "x" or session_id=x."""
+"""The name of a call in the entry of a log, such as "call_id": "x" or session_id=x."""
 _ENTRIES: Final = ({"time", "name"}, {"text", "record"}, {"timestamp", "message"}, {"resourceSpans"}, {"resourceLogs"})
 """The keys of entries that are JSON."""
 _TOO_COARSE: Final = {
@@ -76,7 +76,7 @@ class LogFile(NamedTuple):
 
 
 class ReadLog(NamedTuple):
-    """What is read of a log: its entries, sorted by time, and which others are left out and why, a text each."""
+    """The entries of a log, sorted by time, and which others are left out and why, a text each."""
 
     marks: list[Mark]
     left_out: list[str]
@@ -117,7 +117,7 @@ def read_log(path: Path, session: str | None = None) -> ReadLog:
 
 
 def session_hint(log: LogFile) -> str:
-    """What says whose entries a log holds, if they name several calls and nobody said which is meant; else empty."""
+    """A hint at whose entries a log holds, if they name several calls and nobody said which is meant; else empty."""
     found: dict[str, dict[str, None]] = {}
     try:
         text = text_of(log.path) if log.session is None else ""
@@ -153,13 +153,13 @@ def _document(text: str) -> Mapping[str, Any] | list[Any] | None:
             raise ValueError(f"expected {_FORMS}, got {what}: leave it out, or give a log of the agent's own")
     if isinstance(found, list):
         return found
-    if isinstance(found, dict) and isinstance(found.get("message"), dict):  # what Vapi sends to servers
+    if isinstance(found, dict) and isinstance(found.get("message"), dict):  # as Vapi sends it to servers
         found = found["message"]
     return found if isinstance(found, dict) and not _DOCUMENTS.isdisjoint(found) else None
 
 
 def _holds(found: object, field: str) -> bool:
-    """Whether a call has this field, or what it said; webhooks send calls as `call` or `data`, and there are lists."""
+    """True if a call has this field, or what it said; webhooks send calls as `call` or `data`, and there are lists."""
     if isinstance(found, list):
         return bool(found) and _holds(found[0], field)
     inner = [found.get(key) for key in ("call", "data", "transcript")] if isinstance(found, dict) else []
@@ -200,7 +200,7 @@ def _each(values: object) -> list[Any]:
 
 
 def _inner(values: Iterable[Any], key: str) -> Iterator[Any]:
-    """What lies in the lists by this key; a value that has none stands for itself, and nothing can read it."""
+    """The values in the lists by this key; a value that has none stands for itself, and nothing can read it."""
     for value in values:
         yield from _each(value[key]) if isinstance(value, dict) and key in value else [value]
 
@@ -333,7 +333,7 @@ def _livekit_event(event: Mapping[str, Any]) -> Iterator[Mark]:
 
 
 def _livekit_item(item: Mapping[str, Any]) -> Iterator[Mark]:
-    """What the metrics of a message in a session report of LiveKit Agents say of its times."""
+    """Times in the metrics of a message in a session report of LiveKit Agents."""
     metrics = item.get("metrics") or {}
     times_s = {name: _time_s(metrics[name], name) for name in _LIVEKIT_TIMES if metrics.get(name) is not None}
     for name, time_s in times_s.items():

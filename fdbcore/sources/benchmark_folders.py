@@ -51,7 +51,7 @@ def call_in(folder: Path) -> tuple[Path, Path] | None:
 
 
 def is_call(files: tuple[Path, ...], names: tuple[str, str]) -> bool:
-    """Whether these are the two files of such names in one folder, A's first."""
+    """True if these are the two files of such names in one folder, A's first."""
     return tuple(file.name for file in files) == names and files[0].parent == files[1].parent
 
 
@@ -72,7 +72,7 @@ def place_and_name(files: tuple[Path, ...]) -> tuple[Path, str] | None:
 
 
 def words_beside(files: tuple[Path, ...]) -> list[Path]:
-    """Where the words of A and B of such a call are, if they are known; none for the files of another call."""
+    """The files with the words of A and B of such a call, if they are known; none for the files of another call."""
     known = is_call(files, V1_FILES) or is_call(files, V2_FILES)
     return [file.with_suffix(".json") for file in files] if known else []
 
@@ -106,7 +106,7 @@ def _noted(kind: AnnotationKind, file: Path) -> Iterator[AnnotatedSpan]:
 
 
 def is_mono(path: Path) -> bool:
-    """Whether a file is audio with one channel."""
+    """True if a file is audio with one channel."""
     try:
         with AudioFile(path) as file:
             return file.channels == 1

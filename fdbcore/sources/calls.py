@@ -43,7 +43,7 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class NamedInput:
-    """What a user names for a replay.
+    """The input that a user names for a replay.
 
     paths: see `named_files`; or file_a, file_b: the files of both sides. swap: exchange the sides. offset_ms: how much
     later B begins. pair: if each call has two files, the patterns of side A's and side B's (see `paired_by_patterns`).

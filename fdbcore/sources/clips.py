@@ -33,7 +33,7 @@ from fdbcore.sources.names import file_name, is_fork
 from fdbcore.types import Clip, Pcm, Problem
 
 Channel: TypeAlias = Literal["mean", "left", "right"]
-"""Which channel of a stereo file to take. A mono file has only one, so this changes nothing there."""
+"""The channel of a stereo file to take. A mono file has only one, so this changes nothing there."""
 
 INPUT, CLEAN_INPUT = "input.wav", "clean_input.wav"
 OUTPUTS: Final = ("output.wav", "clean_output.wav")
@@ -83,7 +83,7 @@ def clips_in(
 
 
 def why_unreadable(path: Path) -> str | None:
-    """Why a file cannot be read as audio; None if it can. AudioError if there is no such file."""
+    """The reason why a file cannot be read as audio; None if it can. AudioError if there is no such file."""
     try:
         AudioFile(path).close()
     except AudioError as error:

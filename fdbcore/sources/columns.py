@@ -1,4 +1,4 @@
-"""How the cells of a user's columns are read: as times and as channels, as people and their tools write them.
+"""Readers of the cells of a user's columns: as times and as channels, as people and their tools write them.
 
 A column decides where a cell can be read in two ways.
 """
@@ -26,7 +26,7 @@ _FROM_0: Final = {"0": "left", "1": "right"}
 
 
 class TimeColumn:
-    """How the cells of a column are read: as clock times, or as numbers with or without thousands separators.
+    """A reader of a column's cells: as clock times, or as numbers with or without thousands separators.
 
     cells: all of the column. unit_s: seconds in one of its numbers. SettingsError if its cells can be read in two ways
     (2,793 s, or 2793 s); where: the place of the column, for that message.
@@ -55,7 +55,7 @@ class TimeColumn:
         return number_of(text.replace(",", ".")) * self._unit_s
 
     def _separator(self, numbers: list[str], where: str) -> str:
-        """What stands between thousands: a comma or a point; a blank if nothing does."""
+        """The separator of thousands: a comma or a point; a blank if there is none."""
         marked = [number for number in numbers if "," in number or "." in number]
         commas = [number for number in marked if "," in number]
         if any(number.rfind(".") > number.rfind(",") >= 0 for number in marked):
@@ -84,7 +84,7 @@ class TimeColumn:
 
 
 class ChannelColumn:
-    """How the numbers of a column of channels are read: from 0 on if it has a 0, which the whole column decides.
+    """A reader of a column of channels: numbers are from 0 on if it has a 0, which the whole column decides.
 
     is_ambiguous: it has no other number than 1, which is left if channels count from 1, and right if from 0.
     cells: all of the column; what is no number is kept as it is. SettingsError for a 0 beside a 2 or more; where: the

@@ -191,7 +191,7 @@ def _csv(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
 def _time_columns(
     path: Path, header: Sequence[str], columns: Sequence[int], rows: Sequence[tuple[str, list[str]]]
 ) -> dict[int, TimeColumn]:
-    """How each column of times is read: columns of one unit alike, since one program wrote them."""
+    """The reader of each column of times: columns of one unit are read alike, since one program wrote them."""
     units = {at: _UNITS[header[at]] for at in columns}
     read = {
         unit_s: TimeColumn((row[at] for _, row in rows for at in columns if units[at] == unit_s), unit_s, str(path))

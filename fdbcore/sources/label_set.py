@@ -42,7 +42,7 @@ KIND_NAMES: Final = {name: kind for kind, names in _KINDS.items() for name in na
 """The names that a kind may have, in any case, with spaces, hyphens or underscores. A turn counts as its end."""
 
 LEFT_OUT: Final = "left_out"
-"""What exports call a span that a user leaves out."""
+"""The name in exports of a span that a user leaves out."""
 
 MOST_WORDS: Final = 5
 """Of a label that tell its side and kind: a side, a kind of up to three words, and one more."""
@@ -139,7 +139,7 @@ def side_and_kind(text: str) -> tuple[str, str]:
 
 
 def is_known(kind: str) -> bool:
-    """Whether a text is the name of a kind, or of what exports list beside labels."""
+    """True if a text is the name of a kind, or of what exports list beside labels."""
     return plain(kind) in KIND_NAMES or plain(kind) in EVENTS
 
 

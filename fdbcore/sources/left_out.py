@@ -41,7 +41,7 @@ class AskedSpan:
 
     @property
     def is_from_end(self) -> bool:
-        """Whether an edge counts from the end of the call."""
+        """True if an edge counts from the end of the call."""
         return self.start_s < 0 or (self.end_s or 0.0) < 0
 
 
@@ -51,12 +51,12 @@ def asked_spans(spans: Sequence[tuple[float, float | None]] | None) -> list[Aske
 
 
 def measured_between(start: str | None, end: str | None) -> list[AskedSpan] | None:
-    """What --from and --to leave out; None if neither is given. SettingsError for what is no time."""
+    """Spans that --from and --to leave out; None if neither is given. SettingsError for what is no time."""
     return None if start is None and end is None else _outside(start, end, FROM, TO)
 
 
 def with_row(asked: Sequence[AskedSpan] | None, columns: Mapping[str, str]) -> Sequence[AskedSpan] | None:
-    """What a row of a table leaves out: its columns replace --from and --to of `asked`. SettingsError as above."""
+    """Spans left out by a row of a table: its columns replace --from and --to of `asked`. SettingsError as above."""
     start, end, spans = (columns.get(name) or None for name in (FROM_COLUMN, TO_COLUMN, LEAVE_OUT))
     if start is None and end is None and spans is None:
         return asked

@@ -1,4 +1,4 @@
-"""What the names in agents' logs mean: the events that split an answer, and the starts and ends of speech.
+"""The meaning of names in agents' logs: the events that split an answer, and the starts and ends of speech.
 
 The names are those of LiveKit Agents (session report, JSON log, traces), of Pipecat (log, traces), of Vapi, of
 OpenTelemetry's GenAI conventions (a span is called by its operation, such as "chat MODEL"), and those that people give
@@ -106,7 +106,7 @@ def last_event(names: Sequence[str]) -> str | None:
 
 
 def place_of(name: str) -> Place | None:
-    """What in the audio a mark of this name can lie close to; None if nothing.
+    """The place in the audio that a mark of this name can lie close to; None if there is none.
 
     A name that neither concerns A nor says that something ended may come just before B begins. The decision that A has
     finished is close to nothing: how long it takes is what a log is read for.

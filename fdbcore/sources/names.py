@@ -29,7 +29,7 @@ MOST_NAME_BYTES: Final = 200
 """The limit of the name of a session, a clip or a case. File systems allow 255 bytes, but files made from one add to
 its name."""
 _OF_RUNS: Final = re.compile(r"(?i)pages|reference|derived|meta|report|fdb[12]|.*\.(csv|html|jsonl?|log|parquet|part)")
-"""What names of files and folders that are written into a run and its calls are like, in any case."""
+"""Names like those of files and folders that are written into a run and its calls, in any case."""
 _DIGEST: Final = 12
 _SHOWN: Final = 3
 _Parts: TypeAlias = tuple[str, ...]
@@ -41,7 +41,7 @@ def real_path(path: Path) -> Path:
 
 
 def is_fork(name: str) -> bool:
-    """Whether a file is an AppleDouble file, which macOS puts beside another for metadata (`._NAME`)."""
+    """True if a file is an AppleDouble file, which macOS puts beside another for metadata (`._NAME`)."""
     return name.startswith("._")
 
 
@@ -91,7 +91,7 @@ class NameIndex:
                 index.add(number, name, folder)
 
     def knows(self, text: str) -> bool:
-        """Whether a text names a call, in whatever folder."""
+        """True if a text names a call, in whatever folder."""
         return any(index.fitting(_parts(text)[-1:], 0) for index in self._indices)
 
     def joined(self, texts: Iterable[str], source: Path) -> dict[str, int | None]:
@@ -236,7 +236,7 @@ def _parts(text: str) -> _Parts:
 
 
 def _is_absolute(parts: _Parts) -> bool:
-    """Whether a path begins with a root, a drive, or the scheme of a URL."""
+    """True if a path begins with a root, a drive, or the scheme of a URL."""
     return len(parts) > 1 and (parts[0].startswith("/") or parts[0].endswith(":"))
 
 

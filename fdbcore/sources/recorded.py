@@ -62,7 +62,7 @@ def session_of(recording: Recording) -> SessionInput:
 
 
 def audio_state(recording: Recording) -> dict[str, Any]:
-    """What the audio of both sides hangs on, as JSON values: size and modification time of its files, and their place.
+    """The state of both sides' audio, as JSON values: size and modification time of its files, and their place.
 
     While it is the same, the audio counts as the same. AudioError if a file is missing.
     """
@@ -76,7 +76,7 @@ def audio_state(recording: Recording) -> dict[str, Any]:
 
 
 def changed_source(recording: Recording) -> str | None:
-    """How a recording's audio (its own, or the files that it links) has changed; None if it has not.
+    """The change in a recording's audio (its own, or the files that it links); None if there is none.
 
     A source with the same size and modification time counts as unchanged; of any other file the content is compared.
     """
@@ -103,22 +103,22 @@ def settings_of(recording: Recording) -> TurnSettings:
 
 
 def replays(recording: Recording, names: tuple[str, str]) -> bool:
-    """Whether a recording replays the two files of such names in one folder, such as those of a benchmark."""
+    """True if a recording replays the two files of such names in one folder, such as those of a benchmark."""
     return is_call(tuple(Path(file["path"]) for file in recording.source_files), names)
 
 
 def plays_source(recording: Recording) -> bool:
-    """Whether the session's audio is in the source files, because the recording has no audio of its own."""
+    """True if the session's audio is in the source files, because the recording has no audio of its own."""
     return not (recording.path / AUDIO).is_file()
 
 
 def is_playable(recording: Recording) -> bool:
-    """Whether a browser can play the session's audio: the recording's own, or the source file."""
+    """True if a browser can play the session's audio: the recording's own, or the source file."""
     return not plays_source(recording) or bool((recording.meta.get("source") or {}).get("playable_in_browser"))
 
 
 def is_playable_in_step(recording: Recording) -> bool:
-    """Whether the session's audio is in two source files, and a browser can play both."""
+    """True if the session's audio is in two source files, and a browser can play both."""
     files = recording.source_files
     return plays_source(recording) and len(files) == 2 and all(file.get("playable_in_browser") for file in files)
 

@@ -35,7 +35,7 @@ BLOCK_SAMPLES: Final = TICKS_PER_S * FRAME_SAMPLES
 MOST_OFFSET_MS: Final = 600_000
 
 MONO: Final = "expected two channels (left A, right B), got mono"
-"""What an error says of a single file with one channel; many such files are most likely the sides of calls."""
+"""The error of a single file with one channel; many such files are most likely the sides of calls."""
 
 _OTHER_SIDE: Final = "give the file of each side, A's first, or --pair for a folder"
 _TRACKS: Final[tuple[Channel, Channel]] = ("track 1", "track 2")
@@ -90,7 +90,7 @@ class SessionInput:
             )
 
     def left_out(self, held: Recording | None, n_ticks: int | None) -> Sequence[LeftOut]:
-        """What is not measured of this session, by time. n_ticks: its length, None if it is not known yet.
+        """Spans of this session that are not measured. n_ticks: its length, None if it is not known yet.
 
         held: the recording that is replayed, if there is one. SettingsError as for `left_out.in_ticks`.
         """
@@ -99,7 +99,7 @@ class SessionInput:
         return [] if held is None else held.left_out
 
     def annotations(self) -> list[AnnotatedSpan]:
-        """Those in a folder of Full-Duplex-Bench v1. InputError if they cannot be read."""
+        """Annotations in a folder of Full-Duplex-Bench v1. InputError if they cannot be read."""
         return annotations_in(self.a.parent) if self.words else []
 
     def open(self) -> SessionSource:
@@ -286,7 +286,7 @@ class SessionSource:
         return None if self.stated_s is None else math.ceil(round(self.stated_s * TICKS_PER_S, 3))
 
     def left_out(self, held: Recording | None) -> Sequence[LeftOut]:
-        """What is not measured, as `SessionInput.left_out` says it."""
+        """Spans that are not measured, as `SessionInput.left_out` says it."""
         return self._session.left_out(held, self.stated_ticks)
 
     @property
@@ -296,7 +296,7 @@ class SessionSource:
 
     @property
     def playable_in_browser(self) -> bool:
-        """Whether a browser can play the file itself as the session, with the session's timing so far."""
+        """True if a browser can play the file itself as the session, with the session's timing so far."""
         return len(self.files) == 1 and self._session.offset_ms == 0 and self.files[0].playable_in_browser
 
     def describe(self) -> SourceFiles:

@@ -12,7 +12,7 @@ from fdbcore.runtime.redaction import visible
 
 _NUMBER: Final = r" *[+-]?(?:\d+(?:[.,]\d+)*|[.,]\d+)(?:[eE][+-]?\d+)? *%? *(?![\s\S])"
 FORMULA: Final = rf"'*(?!'|{_NUMBER})(?:[\t\r\n]|[\s\ufeff\x1c-\x1f\x85]*[=+\-@＝＋－＠])"
-"""How a text begins that a spreadsheet would take for a formula, also for scripts of pages; numbers are none.
+"""The beginning of a text that a spreadsheet would take for a formula, also for scripts of pages; numbers are none.
 
 Marks before it are part of it, so that a text which itself begins with one is read as it was, too.
 """
@@ -25,7 +25,7 @@ def marked(cell: object) -> object:
     """A cell as it is written: a text is `visible`, with the mark ' before one that begins like a FORMULA."""
     if not isinstance(cell, str):
         return cell
-    text = visible(_WRITTEN.sub(rf"\{_BACKSLASH}u\1", cell))  # what is in the text like this is no character of it
+    text = visible(_WRITTEN.sub(rf"\{_BACKSLASH}u\1", cell))  # such a mark in the text itself is no character of it
     return f"'{text}" if _FORMULA.match(text) else text
 
 

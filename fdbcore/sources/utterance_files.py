@@ -19,7 +19,7 @@ _FORMS: Final = {
     "ss.msec": r"(?a)\d{1,9}[.,]\d+",
     "msec": r"(?a)\d{1,9}",
 }
-"""How ELAN writes times, by how it ends the headers of their columns, in any language."""
+"""Forms of times that ELAN writes, by how it ends the headers of their columns, in any language."""
 _CUE: Final = re.compile(r"\s*([\d:.,]+)\s+-->\s+([\d:.,]+)")
 _VOICE: Final = re.compile(r"<v(?:\.[^\s<>]*)?[ \t]([^<>]*)>")
 _PREFIX: Final = re.compile(r"[-–\s]*[\[(]?([^:\])]{1,40})[\])]?:(?!\S)\s*")
@@ -29,7 +29,7 @@ Rows = Sequence[tuple[int, list[str]]]
 
 
 def is_of_elan(rows: Rows) -> bool:
-    """Whether a table is one that ELAN exports: by its header, or by a tier, times and an annotation in each row."""
+    """True if a table is one that ELAN exports: by its header, or by a tier, times and an annotation in each row."""
     first = [cell.strip() for cell in next((row for _, row in rows if not _is_comment(row)), [])][:MOST_COLUMNS]
     headed = any(name.lower().endswith(tuple(f"- {form}" for form in _FORMS)) for name in first)
     is_time = [any(re.fullmatch(form, cell) for form in _FORMS.values()) for cell in first]
@@ -95,7 +95,7 @@ def subtitles(text: str, path: Path, oddities: Oddities) -> Iterator[Entry]:
 
 
 def _cues(lines: Sequence[str], path: Path) -> Iterator[Entry]:
-    """What each speaker says in each subtitle: its side is the speaker ("" if none is named), its kind the text."""
+    """The words of each speaker in each subtitle: its side is the speaker ("" if none is named), its kind the text."""
     times = {at: match for at, line in enumerate(lines) if (match := _CUE.match(line))}
     for at, match in times.items():
         where = f"{path.name}, line {at + 1}"

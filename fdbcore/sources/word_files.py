@@ -89,27 +89,27 @@ def _text(chunk: Mapping[str, Any]) -> str:
 
 
 class KnownWords(UsesServers, ABC):
-    """Where the words of recordings are known from, without a recogniser."""
+    """A source of known words of recordings, without a recogniser."""
 
     name: ClassVar[str]
     """As a transcript names where it is from."""
 
     @abstractmethod
     def describe(self, recording: Recording, side: Side) -> Mapping[str, Any]:
-        """What decides the words of a side, as JSON values."""
+        """Everything that decides the words of a side, as JSON values."""
 
     @abstractmethod
     def words(self, recording: Recording, side: Side) -> tuple[list[TimedWord], int]:
         """The words of a side on the session's clock, by their start, and how many have no times."""
 
     def why_not(self, recording: Recording, side: Side, language: str) -> str | None:
-        """Why a side has no words, in words; None if it should have some. language: as ISO 639-1, "" if not known."""
+        """The reason why a side has no words; None if it should have some. language: as ISO 639-1, "" if not known."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class WordFiles(KnownWords):
-    """Where the words of recordings are: NAME.json beside the audio NAME.wav of each side; or, with a folder,
+    """Files with the words of recordings: NAME.json beside the audio NAME.wav of each side; or, with a folder,
     CALL/A.json and CALL/B.json in it, where CALL is the name of the recording.
     """
 
@@ -134,7 +134,7 @@ class WordFiles(KnownWords):
         return file
 
     def describe(self, recording: Recording, side: Side) -> Mapping[str, Any]:
-        """What decides the words: the file and its content."""
+        """Everything that decides the words: the file and its content."""
         file = self.file_of(recording, side)
         return {"name": NAME, "file": place_from(recording.path, file), "sha256": content_hash(file)}
 
@@ -151,7 +151,7 @@ class WordFiles(KnownWords):
 
 
 def _lead_samples(recording: Recording, side: Side) -> int:
-    """How much silence precedes the file of a side, at 48 kHz."""
+    """The silence before the file of a side, in samples at 48 kHz."""
     source = recording.meta.get("source") or {}
     return int(source["sides"][side]["lead_samples"]) if "sides" in source else 0
 

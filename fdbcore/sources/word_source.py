@@ -1,4 +1,4 @@
-"""Where the words of recordings come from: a recogniser, or files that are there already."""
+"""Sources of the words of recordings: a recogniser, or files that are there already."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def word_source_of(address: str) -> WordSource:
 
 
 def word_sources_of(addresses: Iterable[str]) -> list[WordSource]:
-    """Those that an option --transcriber of a suite names. SettingsError if one is unknown."""
+    """Sources that an option --transcriber of a suite names. SettingsError if one is unknown."""
     with told_as("--transcriber", "asr"):
         return list(map(word_source_of, addresses))

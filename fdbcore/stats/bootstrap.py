@@ -45,7 +45,7 @@ ONE_CLUSTER: Final = "no interval: one cluster cannot show how clusters differ"
 
 _P_HALVINGS: Final = 24
 _ROUNDING: Final = 1e-12
-"""By which part of their size resamples of the same value may differ."""
+"""The part of their size by which resamples of the same value may differ."""
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Statistic: TypeAlias = Callable[[Floats], float]
@@ -265,7 +265,7 @@ def expanded_percentile(
 
 
 def _all_the_same(resampled: Floats, clusters: int) -> bool:
-    """Whether all resamples agree but for rounding, of so few clusters that this does not show how clusters differ."""
+    """True if all resamples agree but for rounding, of so few clusters that this does not show how clusters differ."""
     return bool(clusters < CLUSTERS_TO_TRUST_SAMENESS and np.ptp(resampled) <= _ROUNDING * np.abs(resampled).max())
 
 
@@ -353,7 +353,7 @@ def _effective_clusters(
 
 
 def _units(groups: batch.Groups, clusters: int) -> tuple[batch.Groups, int]:
-    """What resamples draw, as the unit of each item, and how many units there are: clusters, or blocks of very many.
+    """The units that resamples draw, for each item, and how many there are: clusters, or blocks of very many.
 
     Blocks are made at random, of as many clusters each, so their means vary as those of clusters do (the method of
     random groups: Wolter, Introduction to Variance Estimation, 2007, chapter 2). Samples with the same clusters have

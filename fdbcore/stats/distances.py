@@ -75,7 +75,7 @@ def jensen_shannon(counts_p: npt.ArrayLike, counts_q: npt.ArrayLike) -> float:
 
 
 def histogram(values_ms: Floats) -> npt.NDArray[np.intp]:
-    """How many of values_ms (n,) lie in each bin of EDGES_MS: (bins,)."""
+    """Counts of values_ms (n,) in each bin of EDGES_MS: (bins,)."""
     return np.bincount(_bins(values_ms), minlength=len(EDGES_MS) - 1)
 
 
@@ -95,7 +95,7 @@ class _Grid:
         self._samples, self._size = samples, len(values)
 
     def counts(self, number: int, times: Floats) -> Floats:
-        """How often each value occurs in sample `number` if its calls are drawn `times` (calls,) times."""
+        """Counts of each value in sample `number` if its calls are drawn `times` (calls,) times."""
         weights = times[self._samples[number].owners]
         counts: Floats = np.bincount(self._places[number], weights=weights, minlength=self._size).astype(np.float64)
         return counts

@@ -1,4 +1,4 @@
-"""Whether the largest of many values are of one side, more often than chance explains: exact, for any distribution."""
+"""A test of one side for more of the largest values than chance explains: exact, for any distribution."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Largest:
         return cls([bool(each) for each in np.asarray(is_a, np.bool_)[order]], above, dealt)
 
     def most_uneven(self) -> tuple[int, float]:
-        """How many values exceed the limit above which A has the most, given chance; and that chance.
+        """The number of values above the limit at which A has the most, given chance; and that chance.
 
         It is the probability that of so many values as many or more are of A. (0, 1.0) without a limit.
         """

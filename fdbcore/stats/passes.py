@@ -1,4 +1,4 @@
-"""How often an item passes that was tried n times: at least once in k trials (pass@k), and in all of k (pass^k).
+"""Pass rates of items that were tried n times: at least once in k trials (pass@k), and in all of k (pass^k).
 
 Of n trials, of which c pass: pass@k = 1 - C(n - c, k) / C(n, k) (Chen et al., arXiv 2107.03374), and pass^k =
 C(c, k) / C(n, k) (Yao et al., tau-bench, arXiv 2406.12045).

@@ -112,7 +112,7 @@ def _highest(columns: Floats, flips: int, seed: int) -> Floats:
 
 
 def _share_as_high(highest: Floats, heights: Floats) -> Floats:
-    """In which share of the flips the highest sum is at least each of these heights."""
+    """The share of the flips in which the highest sum is at least each of these heights."""
     return 1 - np.searchsorted(np.sort(highest), heights - _TOLERANCE) / len(highest)
 
 
@@ -158,7 +158,7 @@ def _sampled_p(columns: Floats, flips: int, seed: int) -> Floats:
 
 
 def _as_far(sums: Floats, values: Floats) -> npt.NDArray[np.bool_]:
-    """Whether each of `sums` is at least as far from 0 as the sum of `values`."""
+    """True where each of `sums` is at least as far from 0 as the sum of `values`."""
     slack = _TOLERANCE * np.abs(values).sum(axis=0)
     return np.asarray(np.abs(sums) >= np.abs(values.sum(axis=0)) - slack)
 
@@ -199,7 +199,7 @@ def permutation_p(
 
 
 def _deals(in_a: Bools, in_b: Bools, count: int, generator: np.random.Generator) -> Bools:
-    """Which clusters change sides in each of `count` random deals, (count, k). in_a, in_b: (k,), who has a cluster."""
+    """Clusters that change sides in each of `count` random deals, (count, k). in_a, in_b: (k,), who has a cluster."""
     shared = in_a & in_b
     moved = np.zeros((count, len(in_a)), np.bool_)
     moved[:, shared] = generator.integers(2, size=(count, int(shared.sum())), dtype=np.int8).astype(np.bool_)

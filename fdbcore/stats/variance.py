@@ -1,4 +1,4 @@
-"""How much of the variance each factor of a balanced design has: an analysis of variance, all effects random.
+"""Shares of each factor of a balanced design in the variance: an analysis of variance, all effects random.
 
 The factors are crossed (each level of one meets each of the others). Cells may hold repetitions, and each of those
 repetitions of its own. The components are the method-of-moments (ANOVA) estimates: mean squares are set to what is

@@ -47,7 +47,7 @@ _CLOSED: Final = {
 
 
 def schema_file(name: str) -> Path:
-    """Where the schema of that name is published."""
+    """The file of the schema of that name."""
     package, _, own = name.rpartition("/")
     return Path(__file__).parent / package / "data" / f"{own}.schema.json"
 

@@ -35,4 +35,4 @@ ASKS: Final = "examiner_asks"
 """An examiner that is a live party is asked to speak. Fields: `text`, what it is told for that."""
 
 TAKES_BACK: Final = "examiner_takes_back"
-"""What a live party had ready was dropped before any of it was heard: the system went on, or the call ends."""
+"""Words of a live party, dropped before any of them was heard: the system went on, or the call ends."""

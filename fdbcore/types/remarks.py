@@ -1,4 +1,4 @@
-"""What a suite says of a call, for its page: remarks on spans of it, in rows, and facts about the whole."""
+"""A suite's statements on a call, for its page: remarks on spans of it, in rows, and facts about the whole."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a suite says of a span of a call, in ticks; it may have no length.
+    """A suite's statement on a span of a call, in ticks; it may have no length.
 
     name: a few characters, for a bar of the timeline ("1 met"). text: the same in words. lines: more about it, each a
     sentence. is_fault: whether it tells of a failure; such bars are hatched.

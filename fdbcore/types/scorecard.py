@@ -93,7 +93,7 @@ class ScoreRow(Struct, frozen=True):
         return self.measures.get(scale.id, NO_FIGURE)
 
     def n_of(self, scale: str) -> int | None:
-        """How many values the figure of a scale (its id) is over; None if that is not stated, or there is none."""
+        """The number of values behind the figure of a scale (its id); None if that is not stated, or there is none."""
         figure = self.measures.get(scale, NO_FIGURE)
         if figure.value is None:
             return None
@@ -106,7 +106,7 @@ class ScoreRow(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """By how much system a exceeds system b in a measure, over the n items that both have."""
+    """System a's excess over system b in a measure, over the n items that both have."""
 
     condition: str
     a: str
@@ -129,11 +129,11 @@ class Difference(Struct, frozen=True):
 
     @property
     def is_equal(self) -> bool:
-        """Whether both systems are known to have the same value in every item."""
+        """True if both systems are known to have the same value in every item."""
         return self.n > 0 and self.differing == 0
 
     def too_few(self, level: float) -> str:
-        """That its items cannot reach p < 1 - level, in words; "" if they can."""
+        """A statement that its items cannot reach p < 1 - level, in words; "" if they can."""
         count, what = (self.n, "pair") if self.clusters is None else (self.clusters, "recorded user")
         if count >= self.needed:
             return ""
@@ -152,7 +152,7 @@ class PassesOfK(Struct, frozen=True):
 
 
 class Passes(Struct, frozen=True):
-    """How often a system passes items, over all of them or those of a subset."""
+    """A system's pass rates of items, over all of them or those of a subset."""
 
     condition: str
     system: str
@@ -191,7 +191,7 @@ class ScoredCase:
 
 
 class PageWords(NamedTuple):
-    """What the page of a scorecard says in another language. language: a BCP 47 tag. words: by their English.
+    """The words of a scorecard's page in another language. language: a BCP 47 tag. words: by their English.
 
     `fdbcore.report.html.wording` says how they are looked up.
     """
@@ -201,7 +201,7 @@ class PageWords(NamedTuple):
 
 
 class SuiteViews:
-    """What a suite shows of a document beside its scorecard; by default nothing. Every text in its HTML is escaped."""
+    """Views of a document beside its scorecard, by a suite; by default none. Every text in its HTML is escaped."""
 
     def details(self, width: int) -> Sequence[Sequence[str]]:
         """Blocks of lines on the screen, of at most `width` columns (60 or more)."""
@@ -224,7 +224,7 @@ class SuiteViews:
         return ""
 
     def remarks(self, case: ScoredCase) -> CallRemarks:
-        """What the page of a case's call shows beside the recording, if the case has a `recording`."""
+        """Remarks beside the recording on the page of a case's call, if the case has a `recording`."""
         return NO_REMARKS
 
     def section(self) -> str:
@@ -308,7 +308,7 @@ class Scorecard:
         return next(scale for scale in self.scales if scale.id == id)
 
     def better(self, one: Difference) -> str | None:
-        """Which of the two systems is better, by the corrected p; None where it cannot be told, or neither is."""
+        """The better one of the two systems, by the corrected p; None where it cannot be told, or neither is."""
         direction = self.scale(one.measure).direction
         if one.p_corrected is None or one.p_corrected >= 1 - self.level or not one.difference or not direction:
             return None

@@ -36,8 +36,8 @@ STAGE: Final = "stage"
 "transcribed", "first token" (of the language model), "first audio"."""
 
 PROVIDER_CLOCK: Final = "provider_clock"
-"""Where the system itself places what it said in this second. A chunk that ends at E ms of the system, and comes at T
-ms of the session, has the offset T - E. Fields: `chunks`; of the last one `end_ms`, and `received_ms`, how much audio
-had come by then; `offset_ms`, the median, and `spread_ms`, the largest offset less the smallest; `lost_ms`, gaps
-between chunks.
+"""The system's own place of what it said in this second. A chunk that ends at E ms of the system, and comes at T ms of
+the session, has the offset T - E. Fields: `chunks`; of the last one `end_ms`, and `received_ms`, how much audio had
+come by then; `offset_ms`, the median, and `spread_ms`, the largest offset less the smallest; `lost_ms`, gaps between
+chunks.
 """

@@ -1,4 +1,4 @@
-"""Whether a session kept time, as the clock, the transports of the sides and the self-test say it, in JSON values."""
+"""The timing of a session, as the clock, the transports of the sides and the self-test say it, in JSON values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fdbcore.types import Side
 
 
 class TimingSelftest(TypedDict):
-    """What the harness itself adds, and whether that is what it states; without figures where it cannot be measured.
-    Fields may be added under the same version; a field is never given another meaning."""
+    """Delays that the harness itself adds, and whether they are as stated; without figures where they cannot be
+    measured. Fields may be added under the same version; a field is never given another meaning."""
 
     schema: Literal["fdbcore.selftest/1"]
     created: Annotated[str, Meta(description="UTC, ISO 8601")]
@@ -32,7 +32,7 @@ class TimingSelftest(TypedDict):
 
 
 class LatenessSummary(TypedDict):
-    """How late something was, in microseconds; null where there was nothing."""
+    """Lateness of something, in microseconds; null where there was nothing."""
 
     n: int
     min_us: float | None
@@ -50,14 +50,14 @@ class ClockUsed(TypedDict):
 
 
 class ClockJump(TypedDict):
-    """When a clock of the machine jumped, and how far."""
+    """A jump of a clock of the machine: when, and how far."""
 
     tick: int
     ms: float
 
 
 class TickLateness(TypedDict, total=False):
-    """How late the ticks were."""
+    """Lateness of the ticks."""
 
     wake: Annotated[LatenessSummary, Meta(description="of ticks, when the wait was over")]
     resume: Annotated[LatenessSummary, Meta(description="of ticks, when Python went on")]
@@ -68,7 +68,7 @@ class TickLateness(TypedDict, total=False):
 
 
 class Granted(TypedDict, total=False):
-    """Whether the system granted what was asked for."""
+    """The system's grant of what was asked for, or its refusal."""
 
     granted: bool
     priority: int | None
@@ -77,21 +77,21 @@ class Granted(TypedDict, total=False):
 
 
 class Priority(TypedDict):
-    """What the system granted the thread that kept the time."""
+    """Grants of the system to the thread that kept the time."""
 
     fifo: Granted
     timer_slack: Granted
 
 
 class MachineLoad(TypedDict):
-    """How busy the machine was."""
+    """The load of the machine."""
 
     load_average: Annotated[list[float] | None, Meta(description="over 1, 5 and 15 minutes")]
     cpu_count: int | None
 
 
 class ProcessorUse(TypedDict):
-    """Who else used the processors; null where the kernel does not say."""
+    """Other users of the processors; null where the kernel does not say."""
 
     steal_share: float | None
     waited_ms: float | None
@@ -106,7 +106,7 @@ class DelayStep(TypedDict):
 
 
 class MeasuredSide(TypedDict, total=False):
-    """What the transport of a side measured. Each kind of transport has other fields, and more than these."""
+    """Measurements by the transport of a side. Each kind of transport has other fields, and more than these."""
 
     received: Annotated[int, Meta(description="packets")]
     lost: Annotated[int, Meta(description="packets")]
@@ -132,7 +132,7 @@ class MeasuredSide(TypedDict, total=False):
 
 
 class TimingCertificate(TickLateness, total=False):
-    """Whether a session kept time. On a virtual clock nothing is late, so nothing more is known."""
+    """The timing of a session: was each tick on time? On a virtual clock nothing is late, so nothing more is known."""
 
     realtime: Required[bool]
     clock: ClockUsed
@@ -157,7 +157,7 @@ class HeldAtOnce(Struct, frozen=True):
 
 
 class MeasuredMachine(Struct, frozen=True):
-    """On which machine, and with which versions, something was measured."""
+    """The machine, and the versions, with which something was measured."""
 
     name: str
     processors: Annotated[int, Meta(description="that this process may use")]
@@ -166,7 +166,7 @@ class MeasuredMachine(Struct, frozen=True):
 
 
 class CallsAtOnce(Struct, frozen=True):
-    """How many live calls at once a machine holds on time, with two WebRTC legs each, whose peers are there too."""
+    """The most live calls that a machine holds on time, with two WebRTC legs each, whose peers are there too."""
 
     schema: Literal["fdbcore.calls_at_once/1"]
     created: Annotated[str, Meta(description="UTC, ISO 8601")]

@@ -33,7 +33,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What a party did with a call.
+    """A step in a party's call of a tool.
 
     stage: "begun" (its name is known), "complete" (its arguments too), or "cancelled" (its result is no longer wanted).
     A party that learns name and arguments at once leaves out "begun". id: the party's own name for the call, different
@@ -48,7 +48,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """How a call ended.
+    """The result of a call of a tool.
 
     status: "ok"; "unknown" (there is no such tool), "malformed" (the arguments are not JSON, or do not fit the schema),
     "error" (the tool failed), "timeout" (it took too long), or "ended" (the conversation was over before the result was

@@ -1,4 +1,4 @@
-"""What goes to the servers of others, and what their models count for the bill."""
+"""Data that goes to the servers of others, and the counts of their models for the bill."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ USAGE: Final = "usage"
 """The kind of an event that says what a model counted since its last such event."""
 
 Takes: TypeAlias = Literal["audio", "words"]
-"""What of a conversation a server is sent."""
+"""The part of a conversation that a server is sent."""
 
 Unit: TypeAlias = Literal[
     "audio_in_tokens",
@@ -25,8 +25,8 @@ Unit: TypeAlias = Literal[
     "seconds",
     "characters",
 ]
-"""What models count. Cached tokens are not among the other tokens. seconds: of audio, or of a session, whichever the
-vendor bills. characters: of the text that is spoken."""
+"""Units that models count in. Cached tokens are not among the other tokens. seconds: of audio, or of a session,
+whichever the vendor bills. characters: of the text that is spoken."""
 
 UNITS: Final[tuple[Unit, ...]] = get_args(Unit)
 
@@ -44,7 +44,7 @@ class Service(NamedTuple):
     model: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """What is known of it, as JSON values."""
+        """Known facts about it, as JSON values."""
         return {name: value for name, value in self._asdict().items() if value}
 
     @classmethod
@@ -55,7 +55,7 @@ class Service(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """What a model counted since the usage before; the bill is for the sum.
+    """A model's counts since the usage before; the bill is for the sum.
 
     vendor, model: as in `Service`; the model may be the exact version that answered. counts: by unit; what is 0 may be
     left out. due: work is under way whose counts the vendor has yet to state. If no other usage of the model follows,
@@ -83,7 +83,7 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedUse:
-    """About what somebody would be asked for, and what that costs.
+    """An estimate of what somebody would be asked for, and what that costs.
 
     name: of the recogniser, judge or annotator. what: it is asked for, in the singular ("question"). left: how many of
     these it has not answered yet, `of` all. counts: what it will count, by unit. usd: None if a price is not known; 0

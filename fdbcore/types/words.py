@@ -1,4 +1,4 @@
-"""What was said, word by word, with times."""
+"""Words that were said, with times."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TimedWord:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether most likely nobody said it: it is not to be scored."""
+        """True if most likely nobody said it: it is not to be scored."""
         return self.in_silence or self.in_loop
 
 

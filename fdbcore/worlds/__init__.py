@@ -1,4 +1,4 @@
-"""What answers the tool calls of a system, outside the ticks: the tools of a file, and seeded latencies.
+"""Answers to the tool calls of a system, outside the ticks: the tools of a file, and seeded latencies.
 
 May import: runtime.
 """

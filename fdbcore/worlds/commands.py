@@ -28,7 +28,7 @@ from fdbcore.types.tools import MOST_RESULT_BYTES, Tool
 from fdbcore.worlds.runnable import Runnable
 
 NAME: Final = re.compile(r"[\w-]{1,64}", re.ASCII)
-"""What vendors take as the name of a tool."""
+"""Names of tools that vendors take."""
 
 _BLOCK_BYTES: Final = 64 * 1024
 _MOST_SAID_BYTES: Final = 500  # of the last words on standard error
@@ -90,7 +90,7 @@ def _check_schema(where: str, parameters: object) -> None:
 
 
 async def _run(words: Sequence[str], folder: Path, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401
-    """What the command prints. InputError if it cannot be started, prints too much, or exits with an error."""
+    """The output of the command. InputError if it cannot be started, prints too much, or exits with an error."""
     pipe = asyncio.subprocess.PIPE
     try:
         process = await asyncio.create_subprocess_exec(*words, stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from fdbcore.runtime.address import Setting
 
 ERROR: Final = {"status": "error", "message": "the service is not available"}
-"""What a tool gives in place of its result."""
+"""The result of a tool that fails."""
 
 _FAULT: Final = re.compile(r"(error|malformed|timeout)@(?:([1-9]\d{0,3})|([A-Za-z_][\w-]{0,63}))", re.ASCII)
 
@@ -28,7 +28,7 @@ class PlantedFaults:
         self._calls = 0
 
     async def answer(self, name: str, answer: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401
-        """What a call of the tool `name` gives; `answer` lets the tool work. TimeoutError if it never answers."""
+        """The result of a call of the tool `name`; `answer` lets the tool work. TimeoutError if it never answers."""
         self._calls += 1
         kinds = [kind for kind, number, tool in self._faults if tool == name or number == str(self._calls)]
         kind = kinds[0] if kinds else ""

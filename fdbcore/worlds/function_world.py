@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TIMEOUT: Final = Setting("timeout_s", "after which a call has failed", float, 30.0, unit="s", least=0.01, most=600)
 SETTINGS: Final = (LATENCY, TIMEOUT, FAULTS)
-"""What every world of ours can be told."""
+"""Settings of every world of ours."""
 
 
 class SetWorld(World):
@@ -43,15 +43,15 @@ class SetWorld(World):
         return self._latency.draw_ticks(earlier, random)
 
     async def do(self, name: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401
-        """What the tool gives, or what a fault makes of it. InputError says what went wrong."""
+        """The result of the tool, or what a fault makes of it. InputError says what went wrong."""
         return await self._faults.answer(name, partial(self._run, name, arguments))
 
     @abstractmethod
     async def _run(self, name: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401
-        """What the tool gives, without a fault."""
+        """The result of the tool, without a fault."""
 
     def _described(self, **own: str) -> Mapping[str, Any]:
-        """What is its own, the settings, and the tools, as JSON values."""
+        """Its own fields, the settings, and the tools, as JSON values."""
         return {
             **own,
             "latency": self._latency_text,

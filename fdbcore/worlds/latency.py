@@ -1,4 +1,4 @@
-"""How long the results of tool calls are held back: seeded draws from a profile, in ticks."""
+"""Delays of the results of tool calls: seeded draws from a profile, in ticks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PROFILES: Final = {
     "degraded": Latency(500, 2000, 1.5),
     "timeout_risk": Latency(3000, 8000),
 }
-"""Those of Full-Duplex-Bench v3."""
+"""The profiles of Full-Duplex-Bench v3."""
 
 
 def latency_of(text: str) -> Latency | None:

@@ -30,7 +30,7 @@ from fdbcore.types.tools import MOST_RESULT_BYTES, Tool
 from fdbcore.worlds.function_world import SETTINGS, SetWorld
 
 START_S: Final = 30.0
-"""How long the file may take to load."""
+"""Time that the file may take to load."""
 
 _CLOSE_S: Final = 4 * GRACE_S
 
@@ -60,7 +60,7 @@ class ToolsFile(SetWorld):
         self._reading: asyncio.Task[None] | None = None
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._number = 0
-        self._ended = ""  # why the process will answer no more
+        self._ended = ""  # the reason why the process will answer no more
 
     def open(self) -> None:
         """Start the process and wait until it has loaded the file. SettingsError if the file cannot be used."""

@@ -26,7 +26,7 @@ ASR_RATE_HZ: Final = 16_000
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Who makes answers. language: ISO 639-1. most_tokens: of an answer; None for no limit."""
+    """The models that make answers. language: ISO 639-1. most_tokens: of an answer; None for no limit."""
 
     asr: Transcriber
     llm: Chat
@@ -42,7 +42,7 @@ class AnswerStage(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """What the partner said."""
+    """The partner's words in a turn."""
 
     text: str
 

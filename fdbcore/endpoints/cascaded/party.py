@@ -48,9 +48,9 @@ from fdbcore.types.tools import Tool, ToolCall, ToolResult
 from fdbcore.types.usage import Service
 
 LEAD_TICKS: Final = 30
-"""How much before the partner's first sound the recogniser hears."""
+"""Audio from before the partner's first sound that the recogniser hears, too."""
 KEPT_TICKS: Final = 200
-"""How much of what was heard is kept outside of turns: a turn becomes known late."""
+"""Audio that is kept of what was heard outside of turns: a turn becomes known late."""
 CLOSE_S: Final = 1.0
 
 
@@ -178,7 +178,7 @@ class Cascade(Endpoint):
                 self._speaks_since, self._silent_since = None, event.end_tick
 
     def tool_calls(self) -> Sequence[ToolCall]:
-        """What the language model did with calls of tools."""
+        """Calls of tools by the language model since this was last asked."""
         found, self._calls = self._calls, []
         return [*found, *(self._saying.tool_calls() if self._saying is not None else ())]
 

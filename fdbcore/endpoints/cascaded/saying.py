@@ -59,17 +59,17 @@ class Saying:
 
     @property
     def said_ms(self) -> int:
-        """How much of it has come."""
+        """The length of what has come of it, in ms."""
         return sum(len(sentence.frames) for sentence in self._sentences) * TICK_MS
 
     @property
     def heard_ms(self) -> int:
-        """How much of it was heard."""
+        """The length of what was heard of it, in ms."""
         return sum(sentence.heard for sentence in self._sentences) * TICK_MS
 
     @property
     def has_results(self) -> bool:
-        """Whether tools were called for it, and have answered."""
+        """True if tools were called for it, and have answered."""
         return any(message.role == "tool" for message in self._answer.messages[self._n_before :])
 
     def messages(self) -> list[ChatMessage]:
@@ -124,7 +124,7 @@ class Saying:
         return [*self.tool_calls(), *(ToolCall("cancelled", number) for number in sorted(self._unanswered))]
 
     def late_usage(self, tick: int) -> list[Happening]:
-        """What its models counted since it ended."""
+        """Usage that its models counted since it ended."""
         found = []
         while not self._answer.pieces.empty():
             _, piece = self._answer.pieces.get()

@@ -25,7 +25,7 @@ from fdbcore.types.usage import Service
 
 SCRIPTED: Final = "scripted"
 WORDINGS: Final = 3
-"""How often a model puts a goal until it is unmet, if nothing else is set."""
+"""Attempts of a model at a goal until it is unmet, if nothing else is set."""
 ACTORS: Final = {
     "llm": "fdbcore.endpoints.examiner.llm_actor:LlmActor",
     "verbatim": "fdbcore.endpoints.examiner.verbatim_actor:VerbatimActor",
@@ -38,7 +38,7 @@ LIVE: Final = "fdbcore.endpoints.examiner.live_actor:LiveActor"
 
 @dataclass(frozen=True, slots=True)
 class ActorSettings:
-    """What every actor is given.
+    """Settings that every actor is given.
 
     voice: the address of the speaker of all texts; None: by language. wordings: how often a goal is put until it is
     unmet, where a goal that is not met can be left; None: as the actor has it.
@@ -54,7 +54,7 @@ class ActorSettings:
 
 @dataclass(eq=False, slots=True)
 class Speech:
-    """What is said. The actor may append to it until it is whole; where nothing has come, the examiner is silent.
+    """Speech of an actor. The actor may append to it until it is whole; where nothing has come, the examiner is silent.
 
     text: "" where nobody knows it before it is said. frames: of int16 (480,). wording: of its goal, from 1.
     coming_ticks: how much more is known to come, or would have come if it had not been cut short elsewhere.
@@ -68,7 +68,7 @@ class Speech:
 
 
 class ActorDecision(NamedTuple):
-    """What an actor makes of what the system did.
+    """An actor's verdict on what the system did.
 
     heard: the system's words, None if nobody listened. left: the goal, if it is left now. reason, met: of a model that
     has judged the goal; None if none has.
@@ -103,7 +103,7 @@ class Actor(Protocol):
 
     @property
     def error(self) -> PartyError | None:
-        """Why the call cannot go on. It is then invalid, which is not the system's fault."""
+        """The reason why the call must end. It is then invalid, which is not the system's fault."""
         return None
 
     def services(self) -> Sequence[Service]:
@@ -136,7 +136,7 @@ class Actor(Protocol):
 
     @abstractmethod
     def decide(self, tick: int, cue: Cue) -> ActorDecision | None:
-        """What the system's answer is worth, or its silence, at a cue. None: not yet; it is asked again each tick.
+        """The verdict on the system's answer, or on its silence, at a cue. None: not yet; it is asked again each tick.
 
         At the cue "pause" the answer may go on: only a decision that leaves the goal as met counts then.
         """
@@ -146,7 +146,7 @@ class Actor(Protocol):
         return ()
 
     def goes_on(self, tick: int) -> bool:
-        """Whether it has more to say, although the system has not said anything since its last words."""
+        """True if it has more to say, although the system has not said anything since its last words."""
         return False
 
     def look(self, tick: int, due: bool) -> ActorDecision | None:
@@ -158,7 +158,7 @@ class Actor(Protocol):
 
     @abstractmethod
     def words(self, tick: int, item: str) -> Speech | None:
-        """What to say for the present goal, from `tick` on; None: not yet. item: what events call it."""
+        """The speech for the present goal, from `tick` on; None: not yet. item: what events call it."""
 
     @abstractmethod
     def closing(self, tick: int, item: str) -> Speech | None:
@@ -190,8 +190,8 @@ class Actor(Protocol):
 
 
 def known_actor(address: str) -> Callable[[str, ActorSettings], Actor]:
-    """What makes the actor at an address, of this and its settings. SettingsError if it is unknown; that raises one,
-    too, for an actor that cannot play the brief.
+    """The maker of the actor at an address: it takes this and the settings. SettingsError if it is unknown; that raises
+    one, too, for an actor that cannot play the brief.
     """
     known = dict.fromkeys(endpoints(), LIVE) | ACTORS
     make: Callable[[str, ActorSettings], Actor] = resolve("actor", known, address.partition(":")[0])

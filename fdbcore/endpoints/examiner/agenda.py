@@ -1,4 +1,4 @@
-"""How far an examiner is with its goals: which saying comes next, and what becomes of each goal."""
+"""An examiner's progress with its goals: which saying comes next, and what becomes of each goal."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class Agenda:
 
     @property
     def is_last_saying(self) -> bool:
-        """Whether an answer that does not meet the present goal leaves it unmet."""
+        """True if an answer that does not meet the present goal leaves it unmet."""
         present = self.progress[self._at]
         return not self._insists and present.sayings >= present.most
 
     @property
     def is_put_once(self) -> bool:
-        """Whether the present goal was said once, and there is another wording: to break in then leaves no goal."""
+        """True if the present goal was said once, and there is another wording: to break in then leaves no goal."""
         present = self.present
         return present is not None and present.sayings == 1 < present.most and not self.is_cut
 
@@ -97,7 +97,7 @@ class Agenda:
         return self.judged(self.is_met_by(words or ""))
 
     def is_met_by(self, words: str) -> bool:
-        """Whether what the system said for it meets the present goal."""
+        """True if what the system said for it meets the present goal."""
         present = self.present
         return present is not None and not self.is_cut and present.goal.is_met_by(words)
 

@@ -1,4 +1,4 @@
-"""What an examiner is told: whom it plays, and what it wants of the system, goal by goal. A brief is a JSON file."""
+"""The brief of an examiner: whom it plays, and what it wants of the system, goal by goal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Goal(Struct, frozen=True, forbid_unknown_fields=True):
     pairs: Sequence[Pair] = ()
 
     def is_met_by(self, words: str) -> bool:
-        """Whether the system's words since the goal was first said meet it. False if no phrases are demanded."""
+        """True if the system's words since the goal was first said meet it. False if no phrases are demanded."""
         return is_said(words, self.heard, self.unless, self.pairs)
 
 

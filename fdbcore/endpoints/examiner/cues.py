@@ -12,10 +12,10 @@ from fdbcore.types import TICK_MS
 Cue = Literal["opening", "answered", "pause", "no answer", "breaks in", "system speaks", "goal met", "goes on", "limit"]
 
 _SETTLED_TICKS: Final = 40
-"""Who begins sooner after the other side does so at the same time, and interrupts nobody."""
+"""Onsets of the two sides closer than this are at the same time, and interrupt nobody."""
 _LEAST_BACKCHANNEL_MS: Final = 800
 _BREATH_MS: Final = 500
-"""Who speaks over the examiner, with pauses of no more than this, has spoken over it all the time."""
+"""Longest pause in speech over the examiner: a side with longer ones has not spoken over it all the time."""
 
 
 def _ticks(ms: float) -> int:
@@ -112,11 +112,11 @@ class Cues:
 
     @property
     def has_the_floor(self) -> bool:
-        """Whether the own words were the last ones: to go on needs no cue."""
+        """True if the own words were the last ones: to go on needs no cue."""
         return self._own_end is not None and not self.has_answered and not self.other.speaks
 
     def looks(self, tick: int) -> bool:
-        """Whether to look now, while the other side speaks, if the goal is met."""
+        """True if the goal is to be looked at now, while the other side speaks."""
         if self._pacing.looks_ms is None or not self.other.speaks or not self.has_answered:
             return False
         if tick - max(self._answered_since, self._last_look) < _ticks(self._pacing.looks_ms):
@@ -125,7 +125,7 @@ class Cues:
         return True
 
     def must_yield(self, tick: int) -> bool:
-        """Whether the other side has now spoken over the own words for long enough."""
+        """True if the other side has now spoken over the own words for long enough."""
         if self._own_start is None or self._pacing.yields_ms is None or not self.other.speaks:
             return False
         over_ticks = tick - max(self.other_since, self._own_start)

@@ -1,4 +1,4 @@
-"""Whether a phrase that is said is not meant, by the words before and after it in its sentence.
+"""Denials of a phrase that is said: rules on the words before and after it in its sentence.
 
 Words are in the normal form of `phrases`, each after a space, with "," where a clause ends.
 """
@@ -57,7 +57,7 @@ _TURNED: Final = re.compile(
     r" (?:feel|be|wait|delay|lose|losing|ignor|avoid|skip|stop|overlook|neglect|dismiss|rul(?:e|ing) out"
     r"|put(?:ting)? off|throw|give up|keep (?:it|this|that) from)\w*"
 )
-"""Where it is to avoid X that is denied: "don't put off X"."""
+"""Denied avoidance of X: "don't put off X"."""
 _REFRAINED: Final = re.compile(
     rf"(?:^|,|\b(?:and|so|but|or|please|just|also|either)) (?:do not|never){_NO_MORE}{{1,7}} ¦"
     rf"|\bno (?:need|point|use|sense){_NO_MORE}{{0,6}} ¦|\bno need for(?:(?: ,)?{_IN_LIST}){{1,6}}(?: ,)? ¦"
@@ -75,7 +75,7 @@ _REFRAINED: Final = re.compile(
     rf"|¦ (?:and|or|nor){_NO_MORE}{{1,3}} (?:are|were) (?:not|no longer|(?:both|all)(?: now)? (?:out|off|gone))\b"
     r"|¦(?: \w+)? (?:will|would|do|doe|can) not (?:be (?:any|much|of)|help|touch|matter|change|reach|get)\b"
 )
-"""What is left out, or advised against, with all that stands beside it."""
+"""Words around a phrase that is left out, or advised against, with all that stands beside it."""
 _DROPPED: Final = re.compile(
     r"\b(?:used to (?:be|say|cost)|formerly|originally|previously)(?: \w+){0,3} ¦"
     rf"|{_WAS}.*\b(?:now|but|instead|before|until)\b"
@@ -85,7 +85,7 @@ _DROPPED: Final = re.compile(
     r"|¦ (?:will|would|do|doe) not (?:work|do|suit|fit|apply|count|hold)\b|¦(?: now)? (?:cancell?ed|become|became)\b"
     rf"|¦(?: (?:{_BE}))+ (?:gone|cancell?ed|dropped|removed|deleted|scrapped|replaced|off|out)\b"
 )
-"""What stands before and after a phrase (¦)."""
+"""Words before and after a phrase (¦) that no longer holds."""
 _IN_DOUBT: Final = re.compile(
     r"(?: \w+)? (?:used to|was the|were the|would only|would have|(?:is|would be) (?:too|later|earlier))\b"
 )
@@ -100,7 +100,7 @@ _DROPPED_JAPANESE: Final = re.compile(
     r"|[^,]{0,12}?(?:なくて[もは]?(?:結構|いい|よい|大丈夫)|(?:必要|要)[はも]?(?:な[いく]|ありません|ございません)|要りません)"
 )
 _TOPIC: Final = r",?(?:(?!です|ます|ました|から|ので|けど)(?:[^,]|(?<=[はもやとか\u30a0-\u9fff]),)){0,24}?"
-"""What may stand between a phrase and the particle of the list that it begins."""
+"""Text that may stand between a phrase and the particle of the list that it begins."""
 _LEFT: Final = (
     r"(?:(?:書か|入れ|入れてい|載せ|載せてい|使わ|行わ|預け|聞か|見|言わ|かけ|出さ|出)(?:な[いくか]|ず|ませ)"
     r"|(?:書き|使い|行い|聞き|言い|出し)ませ)"
@@ -123,44 +123,44 @@ _IN_DOUBT_JAPANESE: Final = re.compile(
 
 
 def denies(words: Collection[str], phrase: str) -> bool:
-    """Whether a phrase, of these words, holds a negator."""
+    """True if a phrase, of these words, holds a negator."""
     return not _NEGATORS.isdisjoint(words) or _JAPANESE_NEGATOR.search(phrase) is not None
 
 
 def is_twice_denied(_: str, after: str) -> bool:
-    """Whether a phrase that denies is denied itself: できないことはありません."""
+    """True if a phrase that denies is denied itself: できないことはありません."""
     return _TWICE_DENIED.match(_unspaced(after)) is not None
 
 
 def is_not_this(before: str, after: str) -> bool:
-    """Whether another is meant in its place: "not X", "X instead of this", "Xではなく"."""
+    """True if another is meant in its place: "not X", "X instead of this", "Xではなく"."""
     return bool(_NOT_THIS.search(f"{_HARMLESS.sub(' ', before)} ¦") or _NOT_THIS_JAPANESE.match(_unspaced(after)))
 
 
 def is_dropped(before: str, after: str) -> bool:
-    """Whether it does not hold, or no longer: "from X to Y", "X is cancelled", "XからYに変更"."""
+    """True if it does not hold, or no longer: "from X to Y", "X is cancelled", "XからYに変更"."""
     marked = f"{before} ¦{_HARMLESS.sub(' ', after)}"
     return bool(_DROPPED.search(marked) or _DROPPED_JAPANESE.match(_unspaced(after)))
 
 
 def is_refrained(before: str, after: str) -> bool:
-    """Whether it is left out or advised against: "don't go to X", "X, so leave that alone", "Xは入れませんでした"."""
+    """True if it is left out or advised against: "don't go to X", "X, so leave that alone", "Xは入れませんでした"."""
     marked = f"{_TURNED.sub(' ', _HARMLESS.sub(' ', before))} ¦{after}"
     return bool(_REFRAINED.search(marked) or _REFRAINED_JAPANESE.match(_unspaced(after)) or is_otherwise(before, after))
 
 
 def is_otherwise(before: str, after: str) -> bool:
-    """Whether it would hold at other times, but not now: "本来はXですけど"."""
+    """True if it would hold at other times, but not now: "本来はXですけど"."""
     return _OTHERWISE_JAPANESE.search(f"{before}¦{after}".replace(" ", "")) is not None
 
 
 def is_past(before: str, _: str) -> bool:
-    """Whether it was so, and perhaps still is: "it was on X"."""
+    """True if it was so, and perhaps still is: "it was on X"."""
     return _PAST.search(f"{before} ¦") is not None
 
 
 def is_in_doubt(before: str, after: str) -> bool:
-    """Whether a negator stands anywhere in its clause ("I won't put you down for X"), or it was so, or would be.
+    """True if a negator stands anywhere in its clause ("I won't put you down for X"), or it was so, or would be.
 
     Two negators cancel each other out.
     """

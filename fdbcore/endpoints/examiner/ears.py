@@ -1,4 +1,4 @@
-"""What an examiner hears in words: a recogniser, on a thread of its own, given all that the system said for a goal."""
+"""An examiner's hearing in words: a recogniser on a thread of its own, given all that the system said for a goal."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from fdbcore.types.usage import ModelUsage
 
 RATE_HZ: Final = 16_000
 MOST_TICKS: Final = 60 * TICKS_PER_S
-"""Of what was said for a goal, the last minute is heard."""
+"""The last part of what was said for a goal that is heard: one minute."""
 LEAD_TICKS: Final = 30
-"""How much from before a goal is heard with it, so that no first word is cut."""
+"""Audio from before a goal that is heard with it, so that no first word is cut."""
 
 
 class Ears:
@@ -44,7 +44,7 @@ class Ears:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the recogniser is at work."""
+        """True if the recogniser is at work."""
         return self._thread is not None and self._thread.is_alive()
 
     def begin(self, language: str) -> None:

@@ -1,4 +1,4 @@
-"""When a side seems to begin, to pause and to end: early edges that cues rest on, and those that final events
+"""Edges of a side's speech (begins, pauses, ends): early ones that cues rest on, and those that final events
 contradict.
 """
 
@@ -22,7 +22,7 @@ MOST_OVER_MS: Final = 3000
 _LONGER_MS: Final = 300
 """So much longer than its longest pause so far."""
 _GOES_ON_TICKS: Final = TICKS_PER_S
-"""Who speaks so soon after the other's words began goes on with what it said before, and does not answer them."""
+"""Delay after the other's words began: a side that speaks so soon goes on with its own, and does not answer them."""
 
 _NEAR_TICKS: Final = 25
 """A final edge so near to an early one confirms it."""
@@ -60,7 +60,7 @@ class EarlyEdges:
 
 
 class Pauses:
-    """Those of a side within what it says. over_ticks: after such a silence it has said all of it.
+    """Pauses of a side within what it says. over_ticks: after such a silence it has said all of it.
 
     late_ms: so long after it goes on, that becomes known.
     """

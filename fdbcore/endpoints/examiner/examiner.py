@@ -61,7 +61,7 @@ SETTINGS: Final = (
 GIVES_UP_S: Final = 30.0
 """It ends the conversation after so much silence of the system."""
 TAIL_S: Final = 2.0
-"""How long it stays silent after its closing statement."""
+"""The silence after its closing statement."""
 _FADE: Final = np.linspace(1.0, 0.0, FRAME_SAMPLES, dtype=np.float32)
 
 What: TypeAlias = Literal["goal", "closing", "backchannel"]
@@ -79,7 +79,7 @@ def examiner(address: str) -> Examiner:
 
 @dataclass(eq=False, slots=True)
 class _Utterance:
-    """What is being said from tick `start` on, up to `stop`. said_ticks: how many frames of the speech were said."""
+    """The words being said from tick `start` on, up to `stop`. said_ticks: how many frames of the speech were said."""
 
     what: What
     speech: Speech
@@ -100,7 +100,7 @@ class _Utterance:
 
     @property
     def left_ticks(self) -> int:
-        """How much of it was not said, as far as that is known."""
+        """Ticks of it that were not said, as far as that is known."""
         least_ticks = 0 if self.speech.is_whole else 1
         return len(self.speech.frames) - self.said_ticks + max(least_ticks, self.speech.coming_ticks)
 
@@ -139,7 +139,7 @@ class Examiner(Endpoint):
         self._tick = 0
         self._cue: Cue | None = None
         self._cue_tick = 0  # since which the present cue holds
-        self._waits_for: tuple[What, Cue] | None = None  # what the actor has not got ready yet
+        self._waits_for: tuple[What, Cue] | None = None  # speech that the actor has not got ready yet
         self._said: _Utterance | None = None
         self._sayings = 0
         self._turns = 0
@@ -149,7 +149,7 @@ class Examiner(Endpoint):
         self._planted: list[Planted] = []
 
     def services(self) -> Sequence[Service]:
-        """Those of its actor."""
+        """The services of its actor."""
         return self._actor.services()
 
     def probe(self) -> None:
@@ -212,7 +212,7 @@ class Examiner(Endpoint):
         """Its interruptions and backchannels."""
         return self._planted
 
-    # What it does
+    # Actions
 
     def _act(self, tick: int) -> None:
         """Do what the cue of this tick asks for."""
@@ -238,11 +238,11 @@ class Examiner(Endpoint):
 
     @property
     def _is_overtaken(self) -> bool:
-        """Whether speech of the system takes away the cue of what the actor has not got ready yet."""
+        """True if speech of the system takes away the cue of what the actor has not got ready yet."""
         return self._waits_for is not None and self._waits_for[1] not in ("breaks in", "goal met", "limit")
 
     def _goes_on(self, tick: int) -> bool:
-        """Whether the actor has more to say, and the system has not spoken since its last words."""
+        """True if the actor has more to say, and the system has not spoken since its last words."""
         return self._cues.has_the_floor and self._actor.goes_on(tick)
 
     def _follow(self, tick: int, cue: Cue | None) -> None:
@@ -353,7 +353,7 @@ class Examiner(Endpoint):
         self._note(tick, GOAL, goal=number, verdict=left.verdict, sayings=left.sayings, **since, **why)
 
     def log(self) -> Sequence[Happening]:
-        """What it says and why, what becomes of each goal, and what it heard."""
+        """Events: what it says and why, what becomes of each goal, and what it heard."""
         happened, self._happened = self._happened, []
         return [*happened, *self._actor.log(self._tick)]
 

@@ -32,7 +32,7 @@ ASKS_AGAIN_S: Final = 8.0
 GIVES_UP_S: Final = 30.0
 """If nothing comes for so long after a cue, the call is over."""
 SETTLES_TICKS: Final = 10
-"""How long a party takes at most to drop what is not heard: until then, nothing of it is looked at."""
+"""The longest that a party takes to drop what is not heard: until then, nothing of it is looked at."""
 STALE_TICKS: Final = 30
 """If the system still speaks so long after an answer came, the answer came too early; an early end is known by then."""
 
@@ -41,7 +41,7 @@ _DIRECTIONS: Final[Mapping[Cue, str]] = {
     "no answer": part.NO_ANSWER,
     "breaks in": part.BREAK_IN,
 }
-"""What it is asked for at once; every other answer comes by itself."""
+"""Directions to speak at once, by cue; every other answer comes by itself."""
 
 
 class LiveActor(Actor):
@@ -69,20 +69,20 @@ class LiveActor(Actor):
         self._first_tick = 0
         self._system_speaks = False
         self._settled_tick = 0
-        self._speech: Speech | None = None  # what is heard now
+        self._speech: Speech | None = None  # heard now
         self._frames: list[Pcm] = []  # of it
         self._own_words = OwnWords()
         self._error: PartyError | None = None
 
-    # What the examiner calls before and after the conversation, and in each tick
+    # Called by the examiner before and after the conversation, and in each tick
 
     @property
     def error(self) -> PartyError | None:
-        """Why the party left, or that it said nothing."""
+        """The failure of the party: why it left, or that it said nothing."""
         return self._error
 
     def services(self) -> Sequence[Service]:
-        """Those of the party."""
+        """The services of the party."""
         return self._party.services()
 
     def probe(self) -> None:
@@ -131,7 +131,7 @@ class LiveActor(Actor):
         self._party.close()
 
     def log(self, tick: int) -> Sequence[Happening]:
-        """What the party logs; its own words and items by what was heard of them."""
+        """The party's events; its own words and items by what was heard of them."""
         happened, self._happened = self._happened, []
         rest = self._own_words.take(self._party.log())
         if self._speech is not None and self._own_words.are_over and not self._party.waiting_ms():
@@ -139,7 +139,7 @@ class LiveActor(Actor):
             self._speech.coming_ticks = self._own_words.unheard_ms // TICK_MS
         return [*happened, *rest, *self._own_words.told(tick)]
 
-    # What it decides
+    # Decisions
 
     def reported(self) -> Sequence[ActorReport]:
         """The goals that the party has reported."""
@@ -153,7 +153,7 @@ class LiveActor(Actor):
         return ActorDecision(None, None)
 
     def goes_on(self, tick: int) -> bool:
-        """Whether something waits to be heard."""
+        """True if something waits to be heard."""
         return self._first is not None
 
     def _answer(self, call: ToolCall) -> tuple[ResultStatus, Any]:
@@ -176,10 +176,10 @@ class LiveActor(Actor):
         self._knows_end = self.agenda.present is None
         return "ok", {"next": part.after_report(self._brief, self.agenda.number)}
 
-    # What it says
+    # Speech
 
     def words(self, tick: int, item: str) -> Speech | None:
-        """What waits, for the present goal; if nothing does, the party is asked for it."""
+        """The speech that waits, for the present goal; if none does, the party is asked for it."""
         if self._first is None:
             cue = self._cue if self._has_opened else "opening"
             self._ask(tick, _DIRECTIONS.get(cue, part.ANSWER), cue in _DIRECTIONS)
@@ -297,18 +297,18 @@ class OwnWords:
         self._heard: list[str] = []  # items, since the present saying began
         self._dropped: set[str] = set()
         self._takes_back = False
-        self._saying = ""  # that is not told yet
+        self._saying = ""  # the saying not told yet
         self._start_tick = 0
         self._end_tick: int | None = None
         self._happened: list[Happening] = []
 
     @property
     def are_over(self) -> bool:
-        """Whether an item of the present saying was heard to its end, or was cut short."""
+        """True if an item of the present saying was heard to its end, or was cut short."""
         return bool(self._heard)
 
     def begin(self, saying: str, tick: int) -> None:
-        """What is heard from now on is this saying."""
+        """Begin this saying: all that is heard from now on."""
         self._tell(tick)
         self._saying, self._start_tick, self._end_tick = saying, tick, None
         self._heard, self._takes_back, self.unheard_ms = [], False, 0
@@ -318,7 +318,7 @@ class OwnWords:
         self._end_tick = tick
 
     def take_back(self) -> None:
-        """What is cut short before the next saying begins was not heard at all."""
+        """Count as not heard at all what is cut short before the next saying begins."""
         self._takes_back = True
 
     def take(self, happened: Iterable[Happening]) -> list[Happening]:

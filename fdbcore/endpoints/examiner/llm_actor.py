@@ -34,7 +34,7 @@ from fdbcore.types import Pcm, Side
 from fdbcore.types.usage import Service
 
 LIVE_ATTEMPTS: Final = 2
-"""How often a busy server is asked on a real clock: more would outlast the system's patience."""
+"""Attempts at a busy server on a real clock: more would outlast the system's patience."""
 
 
 class LlmActor(VoicedActor):
@@ -58,7 +58,7 @@ class LlmActor(VoicedActor):
         self._lines: list[ChatLine] = []
         self._thought: Thought | None = None  # of which the decision is not taken yet
         self._says: Thought | None = None  # whose words are said now, or next
-        self._left: list[Thought] = []  # which nobody wants any more
+        self._left: list[Thought] = []  # thoughts that nobody wants any more
         self._failed: PartyError | None = None
         self._is_speaking = False
         self._thinks_ahead = False  # of the cue, by which it has to have decided
@@ -67,7 +67,7 @@ class LlmActor(VoicedActor):
 
     @property
     def error(self) -> PartyError | None:
-        """Why it cannot hear, or has no words."""
+        """The reason why it cannot hear, or has no words."""
         return super().error or self._failed
 
     def services(self) -> Sequence[Service]:
@@ -125,7 +125,7 @@ class LlmActor(VoicedActor):
             self._thought = None
 
     def decide(self, tick: int, cue: Cue) -> ActorDecision | None:
-        """What the model says of the system's words, or what else to say if there are none."""
+        """The model's verdict on the system's words, or what else to say if there are none."""
         if self.agenda.is_cut:
             return self._undecided(cue)
         if cue != "no answer":
@@ -149,7 +149,7 @@ class LlmActor(VoicedActor):
         return self._decided()
 
     def words(self, tick: int, item: str) -> Speech:
-        """What the model has written at the last decision, or before the call."""
+        """The speech that the model has written at the last decision, or before the call."""
         present, says = self.agenda.present, self._says
         assert present is not None
         assert says is not None

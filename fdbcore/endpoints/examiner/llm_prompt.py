@@ -1,4 +1,4 @@
-"""What a language model is told that plays an examiner, in our own words, and how its reply is read."""
+"""The prompt of a language model that plays an examiner, in our own words, and the reader of its reply."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NOTHING: Final = "leave `say` empty: your last words are said for you."
 
 
 class LlmReply(NamedTuple):
-    """What the model has decided, and what it says next; "" if nothing is left to say."""
+    """The model's decision, and what it says next; "" if nothing is left to say."""
 
     reason: str
     met: bool
@@ -58,7 +58,7 @@ class LlmReply(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChatLine:
-    """What a side has said. is_cut: it broke off, and this is what was heard of it."""
+    """A line of the conversation, by one side. is_cut: it broke off, and this is what was heard of it."""
 
     who: Literal["You", "Assistant"]
     text: str
@@ -82,7 +82,7 @@ class LlmRequest:
 def request(
     brief: Brief, agenda: Agenda, lines: Sequence[ChatLine], heard: str | None, still_speaks: bool = False
 ) -> LlmRequest:
-    """What to ask at a cue. lines: what was said so far. heard: the assistant's words since the last of them; None: it
+    """The request at a cue. lines: what was said so far. heard: the assistant's words since the last of them; None: it
     said nothing. still_speaks: it goes on. There is a present goal.
     """
     present, following = agenda.present, agenda.following

@@ -48,7 +48,7 @@ def with_digits(text: str) -> str:
 
 @cache
 def alike(sought: str, said: str, surely: bool = False) -> bool:
-    """Whether two words are the same one or the same number. Times differ by am and pm only if both say it.
+    """True if two words are the same one or the same number. Times differ by am and pm only if both say it.
 
     surely: the half of the day that is sought has to be said.
     """

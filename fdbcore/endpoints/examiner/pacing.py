@@ -17,8 +17,8 @@ from typing import Final, Literal, TypeAlias, get_args
 from fdbcore.endpoints.examiner.edges import OVER_MS
 
 Opens: TypeAlias = Literal["either", "examiner", "system"]
-"""Who opens the conversation. either: the examiner, unless the system speaks before it. examiner: the system is muted
-for MUTES_MS. system: the examiner waits for its greeting, but not longer than its patience."""
+"""The side that opens the conversation. either: the examiner, unless the system speaks before it. examiner: the system
+is muted for MUTES_MS. system: the examiner waits for its greeting, but not longer than its patience."""
 
 OPENS: Final[tuple[Opens, ...]] = get_args(Opens)
 MUTES_MS: Final = 4000
@@ -54,7 +54,7 @@ class Pacing:
 
     @property
     def mutes_ms(self) -> int:
-        """For how long from tick 0 the system is muted."""
+        """Time from tick 0 for which the system is muted, in ms."""
         return MUTES_MS if self.opens == "examiner" else 0
 
 

@@ -1,4 +1,4 @@
-"""What a live party is told that plays side A: its part and its goals, the tool that reports them, and directions."""
+"""Prompts of a live party that plays side A: its part and its goals, the tool that reports them, and directions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _RULES: Final = (
 
 
 def instructions_of(brief: Brief, wordings: int) -> str:
-    """What the party is told before the call. wordings: how often it puts a goal at most."""
+    """The party's instructions before the call. wordings: how often it puts a goal at most."""
     goals = [
         f"Goal {number}: {goal.goal}"
         + (f" It is met when this holds: {goal.met}" if goal.met else "")
@@ -70,7 +70,7 @@ def instructions_of(brief: Brief, wordings: int) -> str:
 
 
 def after_report(brief: Brief, number: int) -> str:
-    """What comes next once a goal is over. number: of the goal that is pursued then, from 1; none may be left."""
+    """The direction once a goal is over. number: of the goal that is pursued then, from 1; none may be left."""
     if number > len(brief.goals):
         return f"No goal is left. {closing_only(brief)}"
     return f"Pursue goal {number} now: {brief.goals[number - 1].goal}"

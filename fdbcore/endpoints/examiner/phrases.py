@@ -1,4 +1,4 @@
-"""Whether words say a phrase and mean it: whole words and numbers, neither denied nor replaced, each in its role."""
+"""Phrases that words say and mean: whole words and numbers, neither denied nor replaced, each in its role."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _SPELT_OUT: Final = range(4, 17)
 _MOST_BETWEEN: Final = 3
 """So many words may stand between a verb and its particle."""
 _NEXT: Final = re.compile(r" \.(?! (?:neither|none of|で も|た だ|ま あ|っ て 言)\b)")
-"""Where the sentence ends, unless the next one takes it back."""
+"""The sentence's end, unless the next one takes it back."""
 _SENTENCE_ENDS: Final = frozenset(".;!?。…")
 
 
@@ -77,7 +77,7 @@ class _Words:
     stops: tuple[str, ...]
 
     def places(self, phrase: str, surely: bool) -> Iterator[tuple[int, int]]:
-        """Where the text says a phrase: its first word, and the one after its last. "Pick up" is in "pick it up"."""
+        """Places of a phrase in the text: its first word, and the one after its last. "Pick up" is in "pick it up"."""
         sought = _words(phrase).words
         if not all(word in self.words or word[0].isdigit() for word in sought):
             return
@@ -93,13 +93,13 @@ class _Words:
             yield from self._spelt_out(sought[0])
 
     def _spelt_out(self, digits: str) -> Iterator[tuple[int, int]]:
-        """Where the text says a long number in parts: 4 7 29."""
+        """Places where the text says a long number in parts: 4 7 29."""
         for start, length in product(range(len(self.words)), range(2, len(digits) + 1)):
             if "".join(self.words[start : start + length]) == digits:
                 yield start, min(start + length, len(self.words))
 
     def meant(self, phrase: str, *denials: Denial) -> list[tuple[int, int]]:
-        """Where the text says a phrase, and none of these denies it. One that itself denies is meant as it stands."""
+        """Places of a phrase in the text that none of these denies. One that itself denies is meant as it stands."""
         places = self.places(phrase, surely=is_in_doubt in denials)
         if denies(_words(phrase).words, phrase):
             denials = (is_twice_denied, is_otherwise)
@@ -112,7 +112,7 @@ class _Words:
         return any(each(before, after) for each in (*denials, *of_number))
 
     def ended_before(self, place: int, ends: str) -> int:
-        """How many of these ends stand before a word."""
+        """The number of these ends that stand before a word."""
         return sum(stop in ends for stop in self.stops[: place + 1] if stop)
 
     def _text(self, start: int, end: int) -> str:
@@ -121,7 +121,7 @@ class _Words:
 
 
 def is_said(words: str, heard: Sequence[Alternatives], unless: Alternatives = (), pairs: Sequence[Pair] = ()) -> bool:
-    """Whether words say and mean a phrase of each group of `heard`, none of `unless`, and each key with its own value.
+    """True if words say and mean a phrase of each group of `heard`, none of `unless`, and each key with its own value.
 
     Case, punctuation and the width of characters do not count, nor does it how numbers and times are written. A phrase
     that is denied or replaced ("not X", "from X to Y", "Xではなく") is not meant, nor, unless `heard` has phrases that
@@ -173,7 +173,7 @@ class _Mention:
 
 
 def _roles_fit(said: _Words, pairs: Sequence[Pair]) -> bool:
-    """Whether each key that is said has its own value next to it, not that of another key; each value is said.
+    """True if each key that is said has its own value next to it, not that of another key; each value is said.
 
     If no key is said, the values have to stand in their order.
     """

@@ -3,8 +3,8 @@
     level_dbov = -26.0           # active speech level of each line, after ITU-T P.56
     noise_dbov = -65.0           # white comfort noise throughout; digital silence if left out
     seed = 0                     # of the noise
-    yield_ms = 300               # how soon a line stops once the other side is known to speak
-    tail_s = 2.0                 # how long to stay after the last line
+    yield_ms = 300               # delay until a line stops once the other side is known to speak
+    tail_s = 2.0                 # stay after the last line
     language = "en"              # of the texts, which chooses the voice
     voice = "hibari:heart?pitch_semitones=-4"   # any speaker instead (see `fdbcore.registry.SPEAKERS`)
 
@@ -125,7 +125,7 @@ class Script:
 
     @property
     def speaks(self) -> bool:
-        """Whether it has texts."""
+        """True if it has texts."""
         return any(line.say is not None for line in self.lines)
 
 
@@ -199,7 +199,7 @@ def _delay_s(values: Mapping[str, Any]) -> float | None:
 
 
 def _is_json(arguments: object) -> bool:
-    """Whether arguments are a text, or a table that JSON can hold (TOML has dates, and numbers that are none)."""
+    """True if arguments are a text, or a table that JSON can hold (TOML has dates, and numbers that are none)."""
     try:
         json.dumps(arguments, allow_nan=False)
     except (TypeError, ValueError):

@@ -53,7 +53,7 @@ def scripted(address: str) -> ScriptedEndpoint:
 
 
 class OtherSide:
-    """When the other side spoke, as far as the waiting line needs it. Times are in ticks."""
+    """The other side's speech, as far as the waiting line needs it. Times are in ticks."""
 
     def __init__(self) -> None:
         self._since: int | None = None  # the start of its present speech; None while it is silent
@@ -115,7 +115,7 @@ class OwnCalls:
 
     @property
     def answered_tick(self) -> int | None:
-        """When the last result came; None while a call has no result."""
+        """The tick of the last result; None while a call has no result."""
         return None if self._unanswered else self._last_result_tick
 
 
@@ -137,7 +137,7 @@ class ScriptedEndpoint(Endpoint):
         self._happened: list[Happening] = []
 
     def services(self) -> Sequence[Service]:
-        """Those of the speaker, which gets the texts of the script."""
+        """The services of the speaker, which gets the texts of the script."""
         return registry.speaker(self._script.voice).services() if self._script.speaks else ()
 
     def open(self, side: Side) -> None:
@@ -244,7 +244,7 @@ class ScriptedEndpoint(Endpoint):
         self._own.take_result(tick, result)
 
     def log(self) -> Sequence[Happening]:
-        """Where each line began and by which cue, and where it ended and whether it was cut off."""
+        """Events of lines: where each began and by which cue, and where it ended and whether it was cut off."""
         happened, self._happened = self._happened, []
         return happened
 

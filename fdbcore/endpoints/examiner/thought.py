@@ -1,4 +1,4 @@
-"""What a language model decides and says at a cue, made on a thread of its own, and spoken sentence by sentence."""
+"""A language model's decision and words at a cue, made on a thread of its own, and spoken sentence by sentence."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from fdbcore.types.chat import ChatMessage
 from fdbcore.types.usage import ModelUsage
 
 TRIES: Final = 3
-"""How often the model is asked, until its reply can be used."""
+"""Requests to the model, at most, until its reply can be used."""
 MOST_S: Final = 60.0
-"""How long nothing may come of a thought."""
+"""The longest that nothing may come of a thought."""
 
 
 class Services(NamedTuple):
-    """Whom a thought uses, each from its own thread: the model; what speaks a text in a language, as frames of
+    """Services of a thought, each used from its own thread: the model; what speaks a text in a language, as frames of
     int16 (480,); what notes what the model counted.
     """
 
@@ -52,14 +52,14 @@ class Thought(Making[LlmReply | list[Pcm]]):
 
     @property
     def is_ready(self) -> bool:
-        """Whether its decision is known, and the first of its words, if it has any."""
+        """True if its decision is known, and the first of its words, if it has any."""
         if self.reply is None:
             return False
         return self.speech.is_whole or bool(self.speech.frames) or not self.reply.say
 
     @property
     def is_done(self) -> bool:
-        """Whether its thread has ended."""
+        """True if its thread has ended."""
         return not self._thread.is_alive()
 
     def take(self, waits: bool) -> None:
@@ -103,7 +103,7 @@ class Thought(Making[LlmReply | list[Pcm]]):
             gap = [SILENT_FRAME] * (SENTENCE_GAP_SAMPLES // FRAME_SAMPLES)
 
     def _usable_reply(self) -> LlmReply:
-        """What the model replies; one that cannot be used is asked for again, with what was wrong."""
+        """The model's reply; one that cannot be used is asked for again, with what was wrong."""
         messages, wrong = list(self._asked.messages), ""
         for _ in range(TRIES):
             text = ""

@@ -28,7 +28,7 @@ class VerbatimActor(LiveActor):
         if not self._party.recites:
             raise SettingsError(f"actor: {self.name}: it cannot be told what to say word for word")
         self.name = redacted(address)
-        self._recites = ""  # what was asked for, and is not heard yet
+        self._recites = ""  # a text asked for, and not heard yet
         self._recites_since = 0
 
     def resumed(self, tick: int) -> None:

@@ -1,4 +1,4 @@
-"""What actors share that let a speaker say their texts: closing statement, backchannels, and who speaks."""
+"""The shared part of actors that let a speaker say their texts: closing statement, backchannels, and who speaks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class VoicedActor(Actor):
     def __init__(self, address: str, settings: ActorSettings) -> None:
         self.name = address
         self._brief, self._settings = settings.brief, settings
-        self._texts: set[tuple[str, str]] = set()  # that count for this call, also if an earlier one had them spoken
+        self._texts: set[tuple[str, str]] = set()  # counted for this call, also if an earlier one had them spoken
         self._listened = False  # to all of the present answer
         self._counted: deque[ModelUsage] = deque()  # by its models, each on a thread of its own
         self._ears = None if settings.transcriber is None else Ears(settings.transcriber, self._counted.append)
@@ -41,12 +41,12 @@ class VoicedActor(Actor):
 
     @property
     def error(self) -> PartyError | None:
-        """Why it cannot hear."""
+        """The reason why it cannot hear."""
         deaf = None if self._ears is None else self._ears.error
         return None if deaf is None else fault("the examiner cannot hear", deaf)
 
     def services(self) -> Sequence[Service]:
-        """Those of its speakers, which get its texts, and of the recogniser."""
+        """The services of its speakers, which get its texts, and of the recogniser."""
         heard = () if self._settings.transcriber is None else self._settings.transcriber.services()
         spoken_by = [service for voice in self._voices for service in registry.speaker(voice).services()]
         return [*spoken_by, *(service._replace(takes="audio") for service in heard)]
@@ -85,7 +85,7 @@ class VoicedActor(Actor):
         return Speech(text, self._frames(text, self._brief.language))
 
     def log(self, tick: int) -> Sequence[Happening]:
-        """What its models counted."""
+        """Usage that its models counted."""
         return [self._counted.popleft().happening(tick) for _ in range(len(self._counted))]
 
     def describe(self) -> Mapping[str, Any]:
@@ -104,7 +104,7 @@ class VoicedActor(Actor):
             self._ears.join(CLOSE_S)
 
     def _has_heard(self, ears: Ears) -> bool:
-        """Whether all of the system's answer was heard; listens to it if not."""
+        """True if all of the system's answer was heard; listens to it if not."""
         if not ears.is_busy and not self._listened:  # it may be at work on what came before the end of the answer
             ears.listen()
             self._listened = True

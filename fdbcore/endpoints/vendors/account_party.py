@@ -1,4 +1,4 @@
-"""What the parties share whose vendor gives the user an account."""
+"""The shared part of parties whose vendor gives the user an account."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class AccountParty(LoggedParty):
         return [self.account.service("audio")]
 
     def usage(self, counts: Mapping[Unit, float], due: bool = False, model: str | None = None) -> ModelUsage:
-        """What a model has counted, by default the party's own."""
+        """Usage that a model has counted, by default the party's own."""
         return ModelUsage(self.account.service("audio").vendor, self.model if model is None else model, counts, due)
 
     def named(self, code: int | None, said: str) -> PartyError | None:
@@ -112,5 +112,5 @@ class AccountParty(LoggedParty):
         event_loop().call_soon_threadsafe(lambda: self.send(*self.result(result)))
 
     def tool_calls(self) -> Sequence[ToolCall]:
-        """What the party did with calls of tools."""
+        """Calls of tools that the party began, completed or cancelled since this was last asked."""
         return self.stream.tool_calls()

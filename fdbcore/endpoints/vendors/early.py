@@ -9,7 +9,7 @@ from fdbcore.endpoints.websocket_line import Message
 from fdbcore.runtime.network import event_loop
 
 MOST_EARLY_MESSAGES: Final = 50_000
-"""How many messages are kept: the 30 s that may be ahead, in packets of 20 ms, many times over."""
+"""Messages kept: the 30 s that may be ahead, in packets of 20 ms, many times over."""
 
 
 class EarlyParty(VendorParty):
@@ -26,7 +26,7 @@ class EarlyParty(VendorParty):
         event_loop().call_soon_threadsafe(self._take_early)
 
     def is_due(self, message: Message) -> bool:
-        """Whether a message must be handled before tick 0, as a ping is."""
+        """True if a message must be handled before tick 0, as a ping is."""
         return False
 
     def _take_early(self) -> None:

@@ -11,7 +11,7 @@ from fdbcore.models.account import Account
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a vendor does not go on.
+    """The cause of a vendor's refusal to go on.
 
     name: in one word or two. remedy: what the user can do; "{key}" is where the key comes from. transient: another
     try may succeed. ends: the session is over, and not only one request of it.

@@ -132,7 +132,7 @@ class FreezeOmni(VendorParty):
         """The server may stop, and forget what it has queued."""
         return write_packet(_event("recording-stopped"))
 
-    # What comes and goes
+    # Messages in and out
 
     def audio(self, packet: bytes) -> Message:
         """See `VendorParty.audio`."""

@@ -72,7 +72,7 @@ _BY_TEXT: Final = tuple(
     )
 )
 _BY_CODE: Final = {1001: GOING, 1007: SETTING, 1008: SETTING, 1011: SERVER, 1012: GOING, 1013: BUSY}
-"""What the code of a close means if its text is not known. 1007 means CONTEXT once the session has begun."""
+"""Causes by the code of a close, if its text is not known. 1007 means CONTEXT once the session has begun."""
 
 _MODERATED: Final = re.compile(r"REJECTED|PROHIBITED|SAFETY|BLOCKLIST|UNSAFE")
 """Reasons for which a turn is over because of its content; the session goes on."""
@@ -109,7 +109,7 @@ class GeminiLive(AccountParty, VendorParty):
         self._calls: dict[str, str] = {}  # the names of calls by their ids
         self._handle: tuple[str, int] | None = None  # to resume with, and when it came
         self._lost_ns = 0
-        self._before_ms = 0.0  # how much audio was sent over earlier connections, or dropped between them
+        self._before_ms = 0.0  # audio sent over earlier connections, or dropped between them
         self._dropped = 0  # packets, as far as they were told
         self._cut_until_ns: int | None = None  # until then, audio may still belong to the turn that was interrupted
 
@@ -193,7 +193,7 @@ class GeminiLive(AccountParty, VendorParty):
         )
         self._handle = None  # a server that cuts each connection at once must not be asked for ever
 
-    # What comes and goes
+    # Messages in and out
 
     def audio(self, packet: bytes) -> Message:
         """See `VendorParty.audio`."""

@@ -87,7 +87,7 @@ _INPUT: Final = ("activity_handling", "turn_coverage")
 
 @dataclass(frozen=True, slots=True)
 class LiveModel:
-    """How models differ whose names begin with `prefix`.
+    """Peculiarities of the models whose names begin with `prefix`.
 
     lacks, needs: settings that they do not take, and that they must be given. behaviors: how their tools may run; the
     first one is ours where nothing else is asked for. If there is only one, a tool does not declare it.
@@ -113,12 +113,12 @@ LIVE_MODELS: Final = (
 
 
 def live_model(name: str) -> LiveModel:
-    """How the model of that name differs."""
+    """The peculiarities of the model of that name."""
     return next(model for model in LIVE_MODELS if name.startswith(model.prefix))
 
 
 def behavior_of(model: str, asked: Behavior | None) -> Behavior:
-    """How the tools of a model run. SettingsError if it cannot do what is asked for."""
+    """The behaviour of a model's tools. SettingsError if it cannot do what is asked for."""
     known = live_model(model).behaviors
     if asked is not None and asked not in known:
         raise SettingsError(f"gemini-live: tool_behavior: {model} only has {known[0]}, got {asked!r}")

@@ -1,4 +1,4 @@
-"""What a party says, by its own names for its utterances (*items*): how much of each was said, and how much heard."""
+"""Utterances of a party by its own names for them (*items*): how much of each was said, and how much heard."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Said(NamedTuple):
 
     @property
     def said_ms(self) -> int:
-        """How much came, in whole ms."""
+        """The length of what came, in whole ms."""
         return self.said_samples // SAMPLES_PER_MS
 
     @property
     def heard_ms(self) -> int:
-        """How much was heard, in whole ms, rounded down: never more than what was said."""
+        """The length of what was heard, in whole ms, rounded down: never more than what was said."""
         return self.heard_samples // SAMPLES_PER_MS
 
 
@@ -127,7 +127,7 @@ class Items:
         self._cut.add(item)
 
     def said(self, item: str) -> Said:
-        """How much of an item was said and heard so far; nothing if it is not known."""
+        """The said and heard parts of an item so far; nothing if it is not known."""
         said_samples = lost_samples = self._lost.get(item, 0)
         heard_samples = 0
         for number in self._parts.get(item, ()):
@@ -147,13 +147,13 @@ class Items:
             if item in self._cut:
                 continue
             if self._waits(item):
-                self._to_report.appendleft(item)  # what follows it waits too
+                self._to_report.appendleft(item)  # later items wait, too
                 break
             over.append(self.said(item))
         return over
 
     def _waits(self, item: str) -> bool:
-        """Whether audio of the item is still to be heard."""
+        """True if audio of the item is still to be heard."""
         said = self.said(item)
         return said.heard_samples + said.lost_samples < said.said_samples
 

@@ -13,7 +13,7 @@ HEARS_HZ: Final = (8_000, 16_000, 24_000, 48_000)
 SAYS_HZ: Final = (8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 
 FORM: Final = re.compile(r"(pcm|ulaw|mulaw)_(\d{4,6})", re.ASCII)
-"""How audio is written: mono of 16 bits, little endian, or mu-law; and its rate in Hz."""
+"""Forms of audio: mono of 16 bits, little endian, or mu-law; and its rate in Hz."""
 
 
 def _needed(name: str, meaning: str, **more: Any) -> Setting:  # noqa: ANN401
@@ -92,7 +92,7 @@ RULES: Final[Mapping[str, tuple[Setting, ...]]] = {
     "fail": (),
     "finish": (),
 }
-"""What a rule does, with its fields: places in the message, but for `what` and `of`."""
+"""Actions of rules, with their fields: places in the message, but for `what` and `of`."""
 
 AGENT: Final = Cause("agent", "there is no such agent or model for {key}: check its name, and whose account has it")
 CAUSES: Final[Mapping[str, Cause]] = {

@@ -1,4 +1,4 @@
-"""What a party with a declared protocol does when messages come: the rules of its table."""
+"""A party's actions with a declared protocol when messages come: the rules of its table."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class RuledParty(AccountParty, EarlyParty):
         return f"turn_{self._turn}" if self._names_turns else self.items.utterance
 
     def _begin_turn(self) -> None:
-        """What comes from now on is not of a turn that was cut."""
+        """Begin a turn: what comes from now on is not of one that was cut."""
         if self._cut_until_ns is not None:
             self._end_turn()
 
@@ -183,7 +183,7 @@ def _number(rule: MessageRule, event: Json) -> int | None:
 
 
 def uplink_of(form: AudioForm, packet_ms: int) -> Uplink:
-    """What a party hears in a form, in packets of this length."""
+    """The uplink to a party that hears this form, in packets of this length."""
     return Uplink(form.rate_hz, packet_ms, mulaw if form.is_mulaw else pcm16)
 
 

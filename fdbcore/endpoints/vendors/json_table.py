@@ -38,7 +38,7 @@ _PARTS: Final = ("headers", "ticket", "settings", "audio", "send", "endings")
 
 @dataclass(frozen=True, slots=True)
 class AudioForm:
-    """How audio is written: mono, as 16 bits little endian or as mu-law."""
+    """A form of audio: mono, as 16 bits little endian or as mu-law."""
 
     is_mulaw: bool
     rate_hz: int
@@ -58,7 +58,7 @@ class AudioForm:
 
 @dataclass(frozen=True, slots=True)
 class MessageRule:
-    """What is done when a message comes. where: what must be at which place. fields: see RULES."""
+    """An action for a kind of message. where: what must be at which place. fields: see RULES."""
 
     message: str
     does: str
@@ -98,7 +98,7 @@ class Table:
         ]
 
     def does(self, action: str) -> bool:
-        """Whether some rule does this."""
+        """True if some rule does this."""
         return any(rule.does == action for rule in self.rules)
 
     def ending(self, text: str) -> str:

@@ -36,7 +36,7 @@ OWN: Final = "json-ws"
 """The kind of an address with a table of the user's."""
 
 ALIVE_S: Final = 5.0
-"""How often a server that is sent no audio yet is told that we are there. Deepgram waits for 10 s."""
+"""Interval at which a server that is sent no audio yet is told that we are there. Deepgram waits for 10 s."""
 
 
 def json_ws(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> JsonWs:
@@ -154,7 +154,7 @@ class JsonWs(RuledParty):
         """See `VendorParty.take_audio`."""
         self._play(data)
 
-    # What goes
+    # Messages out
 
     def audio(self, packet: bytes) -> Message:
         """See `VendorParty.audio`."""
@@ -176,7 +176,7 @@ class JsonWs(RuledParty):
 
 
 def _is_websocket_of(url: str, server: str, domain: str) -> bool:
-    """Whether a URL is that of a WebSocket at a server, or at another one of its domain: audio goes to no other."""
+    """True if a URL is that of a WebSocket at a server, or at another one of its domain: audio goes to no other."""
     here = urlsplit(server)
     try:
         there = urlsplit(url)

@@ -93,7 +93,7 @@ class Delegated:
         self._owes_response = False
 
     def take(self, event: Json) -> list[ToolCall]:
-        """What an event of the model means for its calls."""
+        """The calls of tools that an event of the model means."""
         kind, item, response = str(event.get("type")), event.get("item"), event.get("response")
         if isinstance(response, dict):
             return self._take_state(kind.rpartition(".")[2], str(response.get("id")))

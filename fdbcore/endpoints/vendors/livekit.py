@@ -117,7 +117,7 @@ class LiveKit(StreamParty, LoggedParty):
         self.without_key = self._without_token
         self._kind, self._place = kind, place
         self._room_name = f"{room}-{uuid4().hex[:8]}" if new_room else room
-        self.calls_at_once = None if new_room else 1  # who is in a room hears all others there
+        self.calls_at_once = None if new_room else 1  # a party in a room hears all others there
         self._access = access
         self._wanted, self._identity = participant, identity or DEFAULT_IDENTITY
         self._join_s = join_s
@@ -128,7 +128,7 @@ class LiveKit(StreamParty, LoggedParty):
         """A text without the secrets of the environment, and without the token that was made with them."""
         return without_traces(text, [self._token])
 
-    # What the loop calls
+    # Called by the loop
 
     def open(self, side: Side) -> None:
         """Join, and wait until the agent is heard. PartyError if it is not; MissingExtraError without the SDK."""
@@ -136,7 +136,7 @@ class LiveKit(StreamParty, LoggedParty):
             from livekit import api, rtc  # noqa: F401
         except ImportError:
             raise MissingExtraError(f"{self._kind} needs LiveKit's SDK: pip install 'fdbcore[livekit]'") from None
-        logging.getLogger("livekit").setLevel(logging.CRITICAL)  # what it warns of is in our own errors
+        logging.getLogger("livekit").setLevel(logging.CRITICAL)  # its warnings are in our own errors
         try:
             self._token = self._access.for_room(self._room_name, self._identity)
         except Exception as error:  # PyJWT's, and others
@@ -170,7 +170,7 @@ class LiveKit(StreamParty, LoggedParty):
         return [Service("audio", self._place.rpartition(":")[0] or self._place)]
 
     def describe(self) -> Mapping[str, Any]:
-        """Where it is, who we are there, and whom we hear, as JSON values without secrets."""
+        """The room, who we are there, and whom we hear, as JSON values without secrets."""
         agent = self._visit.describe() if self._visit is not None else {}
         return {
             "kind": self._kind,

@@ -21,7 +21,7 @@ LEAVES_WITHIN_S: Final = 0.5
 """An agent that leaves takes its audio away first."""
 
 _LEFT: Final = ("CLIENT_INITIATED", "ROOM_DELETED", "ROOM_CLOSED", "UNKNOWN_REASON")
-"""How an agent leaves that has no more to say."""
+"""Reasons of an agent that leaves with no more to say."""
 
 
 class AgentRoom:
@@ -50,7 +50,7 @@ class AgentRoom:
         room.on("disconnected", self._note_end)
 
     def describe(self) -> Json:
-        """Who we are, whom we hear, and by which SDK, as JSON values; {} as long as nobody is heard."""
+        """Our identity, whom we hear, and by which SDK, as JSON values; {} as long as nobody is heard."""
         if not self._agent:
             return {}
         me = self._room.local_participant.identity
@@ -116,7 +116,7 @@ class AgentRoom:
         self._party.end(reason, transient)
         self._over.set()
 
-    # What happens in the room
+    # Events of the room
 
     def _note_arrival(self, who: rtc.RemoteParticipant) -> None:
         self._meet(who)

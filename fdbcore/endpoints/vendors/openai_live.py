@@ -43,7 +43,7 @@ from fdbcore.types.usage import Service
 
 LIVE: Final = replace(OPENAI, name="openai-live", billed_as=OPENAI.name)
 CHUNK_MS: Final = 100
-"""How much audio the server sends at once, as was seen."""
+"""Audio that the server sends at once, as was seen."""
 
 _AUDIO: Final = "session.output_audio.delta"
 _ONE: Final = "speech"
@@ -160,7 +160,7 @@ class OpenAILive(AccountParty, VendorParty):
         super().start(origin_ns)
         self._times.origin_ns = origin_ns
 
-    # What comes and goes
+    # Messages in and out
 
     def audio(self, packet: bytes) -> Message:
         """See `VendorParty.audio`."""
@@ -251,7 +251,7 @@ class OpenAILive(AccountParty, VendorParty):
 
 
 class Times:
-    """Where a time of the session's server lies on our clock.
+    """Times of the session's server, on our clock.
 
     The server counts from the beginning of its session, and says audio as it is due. So its ms `end` is over when the
     chunk that ends there comes; the fastest way here counts. Without the sideband, gaps in what it sends are not known.

@@ -1,4 +1,4 @@
-"""What the parties of vendors share: a session over a WebSocket, with bursts of audio in and packets of audio out."""
+"""The shared part of vendors' parties: a session over a WebSocket, with bursts of audio in and packets of audio out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MOST_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 MOST_AHEAD_S: Final = 300
-"""How much audio a party may send ahead: the longest answer of a model has 4,096 tokens, which are 205 s."""
+"""Audio that a party may send ahead: the longest answer of a model has 4,096 tokens, which are 205 s."""
 OPEN_TIMEOUT_S: Final = 30.0
 
 _BURSTS: Final = Pace("burst")
@@ -82,11 +82,11 @@ class VendorParty(StreamParty, LoggedParty):
     kind: ClassVar[str]
     clocking: Clocking = "burst"
     speaks_in_bytes: bool = False
-    """Whether the server's binary messages are its audio; otherwise they are JSON as its texts are."""
+    """True if the server's binary messages are its audio; otherwise they are JSON as its texts are."""
     answer: ClassVar[str] = ""
     """The type of the message with which the server answers the farewell; "" if that is not waited for."""
     verifies_tls: ClassVar[bool] = True
-    """Whether the server's certificate must hold; not for one that signs its own."""
+    """True if the server's certificate must hold; not for one that signs its own."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class VendorParty(StreamParty, LoggedParty):
             self.stream, lambda reason: self.farewell(), self.parting, self._answered if self.answer else None
         )
 
-    # What a subclass adds
+    # For subclasses to add
 
     @abstractmethod
     async def where(self) -> tuple[str, Mapping[str, str]]:
@@ -145,7 +145,7 @@ class VendorParty(StreamParty, LoggedParty):
         raise NotImplementedError  # a party that recites has them
 
     def of_session(self) -> Json:
-        """What `describe` says of the server, and of the settings that were asked for, as JSON values."""
+        """The server, and the settings that were asked for, as JSON values for `describe`."""
         return {}
 
     def fall_silent(self) -> None:
@@ -164,14 +164,14 @@ class VendorParty(StreamParty, LoggedParty):
         return ""
 
     async def parting(self, ended: Ending) -> str | None:
-        """Why the party leaves when the connection has ended; None if it goes on over another one."""
+        """The reason why the party leaves when the connection has ended; None if it goes on over another one."""
         error = self.named(ended.code, ended.reason)
         if error is None:
             return self.without_key(ended.text)
         self.transient |= error.transient
         return str(error)
 
-    # What it may use
+    # For subclasses to use
 
     def cut_short(self) -> list[Json]:
         """Drop what was not yet heard. Returns of each item that is cut short: {"item", "heard_ms", "said_ms"}."""
@@ -193,7 +193,7 @@ class VendorParty(StreamParty, LoggedParty):
         """Send messages."""
         self._line.put(None, [self.write(message) for message in messages])
 
-    # What the loop calls
+    # Called by the loop
 
     def open(self, side: Side) -> None:
         """Connect, and agree on the session. PartyError if the party is not available."""
@@ -289,7 +289,7 @@ class VendorParty(StreamParty, LoggedParty):
         return self.stream.queued_samples // SAMPLES_PER_MS
 
     def log(self) -> Sequence[Happening]:
-        """What happened, with each item once nothing more of it is to be heard."""
+        """Events, with each item once nothing more of it is to be heard."""
         happened = list(super().log())
         for said in self.items.played_out():
             whole = {"item": said.item, "said_samples": said.said_samples}
@@ -303,7 +303,7 @@ class VendorParty(StreamParty, LoggedParty):
         return {**super().measured(), **self.uplink.measured(), **late}
 
     def describe(self) -> Mapping[str, Any]:
-        """What it is, and the session as the server confirmed it, as JSON values without secrets."""
+        """The party, and the session as the server confirmed it, as JSON values without secrets."""
         session = {"session": self.confirmed} if self.confirmed else {}
         return {
             "kind": self.kind,

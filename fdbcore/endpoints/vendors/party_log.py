@@ -1,4 +1,4 @@
-"""What a party of a vendor logs, whatever carries its session."""
+"""Events that a party of a vendor logs, whatever carries its session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fdbcore.types.usage import USAGE, ModelUsage
 MOST_SHOWN_CHARS: Final = 200
 
 UNREADABLE: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What reading a message may raise whose JSON has another form than the protocol's."""
+"""Errors of reading a message whose JSON has another form than the protocol's."""
 
 Json: TypeAlias = dict[str, Any]
 

@@ -29,7 +29,7 @@ class Patience:
         self._timeout_s = timeout_s
 
     async def connect(self, connect: Callable[[], Awaitable[_Result]]) -> _Result:
-        """What `connect` returns. Raises its error, if that is not a busy server's that can still be asked again."""
+        """The result of `connect`. Raises its error, if that is not a busy server's that can still be asked again."""
         clock = asyncio.get_running_loop().time
         end_s = clock() + self._timeout_s
         for wait_s in RETRY_WAITS_S:
@@ -45,7 +45,7 @@ class Patience:
 
 
 def _asked_wait_s(error: Exception, wait_s: float) -> float | None:
-    """How long to wait before another try: as a busy server asks in its refusal, else `wait_s`; None for no other."""
+    """The wait before another try, in s: as a busy server asks in its refusal, else `wait_s`; None for no other."""
     status, headers = getattr(error, "status", None), getattr(error, "headers", None) or {}
     if status not in BUSY_STATUSES:
         return None

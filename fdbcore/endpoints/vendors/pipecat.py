@@ -144,7 +144,7 @@ class PipecatBot(WebRtcParty, Dialled):
                 "runs? (rtvi=false for a bot that does not speak RTVI)"
             )
 
-    # What the loop calls
+    # Called by the loop
 
     def start(self, origin_ns: int | None) -> None:
         """Tick 0 is now: the bot may greet. What it says before is not heard."""
@@ -152,6 +152,6 @@ class PipecatBot(WebRtcParty, Dialled):
         event_loop().call_soon_threadsafe(self._begin)
 
     def describe(self) -> Mapping[str, Any]:
-        """How the bot is reached, and what it said of itself as it got ready, as JSON values."""
+        """The way to the bot, and what it said of itself as it got ready, as JSON values."""
         asked = {"asked": self._body} if self._body else {}
         return {**super().describe(), **asked, **({"session": self._events.ready} if self._events.ready else {})}

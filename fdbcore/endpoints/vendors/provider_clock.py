@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any, Final, NamedTuple
 
 MOST_KEPT: Final = 100_000
-"""How many chunks count for the whole call: 2.7 hours of chunks of 100 ms."""
+"""Chunks that count for the whole call: 2.7 hours of chunks of 100 ms."""
 
 
 class _Chunk(NamedTuple):

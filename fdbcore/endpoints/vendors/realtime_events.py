@@ -36,12 +36,12 @@ _HARMLESS: Final = (
 )
 _UNLOGGED: Final = ("response.output_audio.delta", "response.audio.delta", "ping")
 _BETA_PARTS: Final = (("response.audio", "response.output_audio"), ("response.text", "response.output_text"))
-"""How the names of events begin in the beta form, and in the GA form, under which all are known here."""
+"""Beginnings of events' names in the beta form, and in the GA form, under which all are known here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What differs between servers of this interface.
+    """The dialect of a server of this interface.
 
     key_header, key_form: the header with the key, and how the key stands there. form: of its sessions and events.
     harmless: parts of error texts that mean nothing, for a server whose errors have no codes. webrtc: it takes calls by
@@ -80,7 +80,7 @@ class RealtimeParty(AccountParty):
         self._active: set[str] = set()  # responses that are under way
         self._unanswered: set[str] = set()  # complete calls without a result
         self._owes_response = False  # results were sent that the model has not been asked to go on with
-        self._recital: Json | None = None  # what is to be said word for word, once no response is under way
+        self._recital: Json | None = None  # an item to be said word for word, once no response is under way
 
     @abstractmethod
     def interrupt(self) -> None:
@@ -91,7 +91,7 @@ class RealtimeParty(AccountParty):
         """The time of the session at which the server had heard so much audio."""
 
     def services(self) -> Sequence[Service]:
-        """What the servers are sent: audio, and the same for the transcription."""
+        """The service for audio, and the same for the transcription."""
         (own,) = super().services()
         transcriber = transcriber_of(self.asked)
         return [own, own._replace(model=transcriber)] if own.vendor and transcriber else [own]
@@ -248,7 +248,7 @@ class RealtimeParty(AccountParty):
                 self.call(ToolCall("cancelled", number, str(item.get("name"))))
 
     def _continuation(self) -> list[Json]:
-        """What is to be recited, or the request to go on if no result is missing, once no response is under way."""
+        """The messages that recite, or ask to go on if no result is missing, once no response is under way."""
         if self._recital is not None and not self._active:
             item, self._recital, self._owes_response = self._recital, None, False
             return [{"type": "conversation.item.create", "item": item}]

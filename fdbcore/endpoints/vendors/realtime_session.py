@@ -15,8 +15,8 @@ from fdbcore.runtime.address import Setting, text_of
 RATE_HZ: Final = 24_000
 
 Form: TypeAlias = Literal["ga", "grok", "beta"]
-"""How a session is written. grok: as the GA form, but voice and turn detection stand at the top, and it has no type and
-no modalities. beta: all settings stand at the top, under the names of the interface before the GA form.
+"""The form of a session. grok: as the GA form, but voice and turn detection stand at the top, and it has no type and no
+modalities. beta: all settings stand at the top, under the names of the interface before the GA form.
 """
 
 SETTINGS: Final = (

@@ -188,10 +188,10 @@ class OpenAIRealtimeCall(RealtimeParty, WebRtcParty):
         """See `RealtimeParty.session_ms`. The server's clock is taken to begin with our first packet."""
         return self._opened_leg().session_ms(party_ms)
 
-    # What the loop calls
+    # Called by the loop
 
     def say(self, tick: int) -> Pcm | None:
-        """What the server said in `tick`, int16 (480,); None once it has gone."""
+        """The server's frame of `tick`, int16 (480,); None once it has gone."""
         frame = super().say(tick)
         if self.left == HUNG_UP and self.gone_tick is None:
             # A server that was killed says no good-bye: by ICE it counts as there for half a minute more.
@@ -206,7 +206,7 @@ class OpenAIRealtimeCall(RealtimeParty, WebRtcParty):
         return HUNG_UP if left == "finished" else left
 
     def describe(self) -> Mapping[str, Any]:
-        """What it is, how it is reached, and the session as the server confirmed it, as JSON values without secrets."""
+        """The party, how it is reached, and the session as the server confirmed it, as JSON values without secrets."""
         session = {"session": self.confirmed} if self.confirmed else {}
         of_call = {"kind": self._dialect.vendor.name, "name": self.name, "transport": "webrtc"}
         return {**WebRtcParty.describe(self), **of_call, **self.of_session(), **session}

@@ -1,4 +1,4 @@
-"""What a Pipecat bot tells of a call in RTVI, the protocol between its pipeline and its client (version 2.2.0).
+"""Events of a Pipecat bot in RTVI, the protocol between its pipeline and its client (version 2.2.0).
 
 Turns, transcripts, stages, calls of tools that the bot made, and counts. A bot may tell less: which of it is for its
 author to say, and without an RTVI processor it tells nothing.
@@ -30,7 +30,7 @@ _UNLOGGED: Final = ("bot-audio-level", "user-audio-level", "bot-tts-audio", "bot
 _TURNS: Final = {"user-started-speaking": "speech_started", "user-stopped-speaking": "speech_stopped"}
 _FIRST_TOKEN, _FIRST_AUDIO = "first token", "first audio"
 _FIRSTS: Final = {re.compile("LLM"): _FIRST_TOKEN, re.compile("TTS(?!ervice)"): _FIRST_AUDIO}
-"""What comes first from a processor of such a name, as Pipecat's own have; an STTService is no TTS."""
+"""First output of a processor of such a name, as Pipecat's own have; an STTService is no TTS."""
 _LEFT: Final = "the bot hung up"
 _TOKENS: Final[Mapping[str, Unit]] = {"prompt_tokens": "text_in_tokens", "completion_tokens": "text_out_tokens"}
 
@@ -52,7 +52,7 @@ class RtviEvents:
     def __init__(self, line: LoggedParty) -> None:
         self.ready: Json = {}
         self._line = line
-        self._awaited: set[str] = set()  # what the model has yet to give of the answer that it began
+        self._awaited: set[str] = set()  # parts that the model has yet to give of the answer that it began
         self._tells_input = False
         self._saying: dict[str, _Saying] = {}  # by its segment
         self._calls: dict[str, str] = {}  # the names of calls that have not ended
@@ -124,7 +124,7 @@ class RtviEvents:
             self._saying[segment] = _Saying(text, str(progress.get("accumulated_text") or ""), began_ns)
 
     def _cut(self) -> None:
-        """What is being said is cut off: after the words that were said, if the voice tells them as it says them."""
+        """Cut off what is being said: after the words that were said, if the voice tells them as it says them."""
         for segment, saying in self._saying.items():
             self._line.note(TRANSCRIPT, of="self", text=saying.said or saying.text, item=segment)
             if not saying.said:

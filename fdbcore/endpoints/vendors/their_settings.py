@@ -13,12 +13,12 @@ INSTRUCTIONS: Final = theirs("instructions", "what the model is told; `@FILE` fo
 
 
 def picked(given: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Those of these settings that were given."""
+    """The given ones of these settings."""
     return {name: given[name] for name in names if name in given}
 
 
 def differences(asked: Mapping[str, Any], confirmed: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Where the server's session differs from what was asked: of each such setting its name, asked and confirmed."""
+    """Differences of the server's session from what was asked: of each such setting its name, asked and confirmed."""
     return [
         {"setting": ".".join(path), "asked": value, "confirmed": found}
         for path, value in _leaves(asked)

@@ -131,7 +131,7 @@ class Ultravox(AccountParty, EarlyParty):
         """See `VendorParty.farewell`."""
         return json.dumps({"type": "hang_up"})
 
-    # What comes and goes
+    # Messages in and out
 
     def audio(self, packet: bytes) -> Message:
         """See `VendorParty.audio`."""

@@ -19,7 +19,7 @@ RATE_HZ: Final = 48_000
 """Both ways, so that nothing is resampled here."""
 
 CLIENT_BUFFER_MS: Final = 30_000
-"""How much of its audio the server may send ahead. What is played when is decided here."""
+"""Audio that the server may send ahead. What is played when is decided here."""
 
 TOOL_TIMEOUT: Final = "30s"
 """The vendor's own limit is 2.5 s, shorter than slow tools of a world take."""

@@ -1,4 +1,4 @@
-"""What a party hears: the session's frames at the party's own rate, in packets of equal length, from tick 0 on."""
+"""The audio to a party: the session's frames at the party's own rate, in packets of equal length, from tick 0 on."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Uplink:
 
     @property
     def delay_samples(self) -> int:
-        """How long the first audio of a packet waits here before it can be sent, in samples of the session."""
+        """The wait of a packet's first audio here before it can be sent, in samples of the session."""
         return round(self.lead_ms * SAMPLE_RATE_HZ / 1000) + (self.packet_ms - TICK_MS) * FRAME_SAMPLES // TICK_MS
 
     def hear(self, tick: int, frame: Pcm) -> list[bytes]:
@@ -64,7 +64,7 @@ class Uplink:
         return {"rate_hz": self.rate_hz, "packet_ms": self.packet_ms}
 
     def measured(self) -> dict[str, Any]:
-        """How much was sent, and our own delay, as JSON values for `Endpoint.measured`."""
+        """Samples sent, and our own delay, as JSON values for `Endpoint.measured`."""
         own_delay = {"look_ahead_ms": self.lead_ms, "packetisation_ms": float(self.packet_ms - TICK_MS)}
         sent_samples = self.sent_samples * SAMPLE_RATE_HZ // self.rate_hz
         return {"sent_samples": sent_samples, "out_delay_samples": self.delay_samples, "own_delay": own_delay}

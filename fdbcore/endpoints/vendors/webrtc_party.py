@@ -24,13 +24,13 @@ class WebRtcParty(LoggedParty, WebRtcEndpoint):
         super().start(origin_ns)
 
     def say(self, tick: int) -> Pcm | None:
-        """What the peer said in `tick`, int16 (480,); None once it has gone."""
+        """The peer's frame of `tick`, int16 (480,); None once it has gone."""
         if self.left is None and self.stream.say(tick) is None:
             self.left = self.stream.left
         return super().say(tick)
 
     def log(self) -> Sequence[Happening]:
-        """What happened, and what arrived."""
+        """Events, and what arrived."""
         return [*self.stream.log(), *super().log()]
 
     def measured(self) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ from fdbcore.runtime.address import is_loopback
 
 MAX_CONNECTIONS: Final = 256
 LINGER_S: Final = 1.0
-"""How long to keep reading the body of a refused request, so that the peer can read the refusal."""
+"""Time to keep reading the body of a refused request, so that the peer can read the refusal."""
 CORS: Final = {
     "Access-Control-Allow-Methods": "POST, PATCH, DELETE, OPTIONS",
     "Access-Control-Allow-Headers": "Authorization, Content-Type, If-Match",

@@ -38,7 +38,7 @@ OnPacket = Callable[[RtpPacket, int], None]
 
 MAX_DATAGRAM_BYTES: Final = 1500  # an Ethernet frame; the buffer for libsrtp has this size
 MAX_SOURCES: Final = 16
-"""How many SSRCs of a peer are accepted: libsrtp and aiortc keep state for each. A receiver report has room for 31."""
+"""SSRCs of a peer that are accepted: libsrtp and aiortc keep state for each. A receiver report has room for 31."""
 REPLAYED: Final = (9, 10)
 """The status codes srtp_err_status_replay_fail and srtp_err_status_replay_old of libsrtp."""
 CIPHERS: Final = b":".join(
@@ -249,7 +249,7 @@ class AudioWire:
 
 
 def is_encrypted(transceiver: RTCRtpTransceiver) -> bool:
-    """Whether packets can be sent and decrypted: DTLS is done, and ICE has nominated a path."""
+    """True if packets can be sent and decrypted: DTLS is done, and ICE has nominated a path."""
     dtls: Any = transceiver.sender.transport
     return dtls._tx_srtp is not None and _COMPONENT in dtls.transport._connection._nominated
 

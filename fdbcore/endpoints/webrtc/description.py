@@ -43,12 +43,12 @@ class RemoteDescription:
 
     @property
     def bundles(self) -> bool:
-        """Whether it has a BUNDLE group. An answer may only have one if the offer does (RFC 9143)."""
+        """True if it has a BUNDLE group. An answer may only have one if the offer does (RFC 9143)."""
         return any(line.startswith("a=group:BUNDLE") for line in self._session)
 
     @property
     def is_certified(self) -> bool:
-        """Whether it has a certificate's fingerprint, which encryption needs."""
+        """True if it has a certificate's fingerprint, which encryption needs."""
         return any(line.startswith("a=fingerprint:") for line in self._lines())
 
     def packet_ms(self) -> tuple[float, float]:

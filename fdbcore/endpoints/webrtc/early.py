@@ -32,7 +32,7 @@ class EarlyPort:
 EarlyPorts: TypeAlias = dict[Place, EarlyPort]
 
 early: Final[EarlyPorts] = {}
-"""Those that this process knows of, by the host and port of an address."""
+"""Ports that this process knows of, by the host and port of an address."""
 
 
 def close_own() -> None:

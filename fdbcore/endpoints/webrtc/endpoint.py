@@ -164,7 +164,7 @@ class WebRtcEndpoint(Endpoint):
 
     @property
     def _stays_here(self) -> bool:
-        """Whether the audio uses only loopback addresses."""
+        """True if the audio uses only loopback addresses."""
         return self._host in ("localhost", *LOOPBACK) and not self._options["candidates"]
 
     def start(self, origin_ns: int | None) -> None:
@@ -174,7 +174,7 @@ class WebRtcEndpoint(Endpoint):
         self._opened_leg().start(origin_ns)
 
     def say(self, tick: int) -> Pcm | None:
-        """What the peer said in `tick`, int16 (480,); None once it has gone."""
+        """The peer's frame of `tick`, int16 (480,); None once it has gone."""
         if self.left is None:
             self.left = self._departure()
         return None if self.left else self._opened_leg().play(tick)
@@ -185,7 +185,7 @@ class WebRtcEndpoint(Endpoint):
             self._opened_leg().send(tick, frame)
 
     def _departure(self) -> str | None:
-        """Why the peer counts as gone; None while it is there."""
+        """The reason why the peer counts as gone; None while it is there."""
         peer, leg = self._peer, self._opened_leg()
         if peer is not None and peer.left is not None:
             return "finished" if peer.left == HUNG_UP else peer.left
@@ -200,7 +200,7 @@ class WebRtcEndpoint(Endpoint):
         return self._leg.log() if self._leg else ()
 
     def measured(self) -> Mapping[str, Any]:
-        """What the leg measured: lateness on the wire, loss, delays; as JSON values."""
+        """The leg's measurements: lateness on the wire, loss, delays; as JSON values."""
         return self._leg.measured() if self._leg else {}
 
     def services(self) -> Sequence[Service]:
@@ -208,7 +208,7 @@ class WebRtcEndpoint(Endpoint):
         return [Service("audio", self._host)]
 
     def describe(self) -> Mapping[str, Any]:
-        """How the peer is reached, and the packets that it is sent, as JSON values."""
+        """The way to the peer, and the packets that it is sent, as JSON values."""
         return {
             "kind": self._kind,
             "address": f"{self._host}:{self._port}{self._path}",
@@ -248,8 +248,8 @@ class Joined(WebRtcEndpoint):
         self._early = early.get(self.place) if self.page else None
         self._port = self._early.number if self._early else self._port
         self._seat: Seat | None = None
-        self._uses_server = False  # whether the server of its port must be released
-        self._begun = False  # whether a peer is connected; no other may come after it
+        self._uses_server = False  # True: the server of its port must be released
+        self._begun = False  # True: a peer is connected; no other may come after it
 
     @property
     def place(self) -> Place:
@@ -336,7 +336,7 @@ class Far(Joined):
         return None
 
     def services(self) -> Sequence[Service]:
-        """Those of the party."""
+        """The services of the party."""
         return self._there.services()
 
     async def _invite(self, server: SignallingServer) -> None:
@@ -366,7 +366,7 @@ class Far(Joined):
             process.kill()
             await process.wait()
             return
-        if stdout:  # what went wrong with the party: through WebRTC we only see that it hung up
+        if stdout:  # the party's error: through WebRTC we only see that it hung up
             fault = json.loads(stdout)
             self.left, self.transient = fault["reason"], fault["transient"]
         elif process.returncode:

@@ -22,7 +22,7 @@ from fdbcore.types import FRAME_SAMPLES, TICK_MS, TICK_NS, Happening, Pcm
 
 ARRIVALS_EVERY_TICKS: Final = 100
 MAX_DELAY_CHANGES: Final = 1000
-"""How many changes of the delay the timing certificate lists. The events have all of them, at most 100 a second."""
+"""Changes of the delay that the timing certificate lists. The events have all of them, at most 100 a second."""
 
 OPUS_COMPLEXITY: Final = 5
 """The greater ones take a third more of a call's encoding, and speech at this bit rate does not come out better."""
@@ -92,7 +92,7 @@ class Leg:
         self._jitter.start(origin_ns)
 
     def play(self, tick: int) -> Pcm:
-        """What the peer said in `tick`: int16 (480,), valid until the next call."""
+        """The peer's frame of `tick`: int16 (480,), valid until the next call."""
         self._tick = tick
         self._jitter.play_into(self._frame, tick, self._decoder.decode)
         return self._frame
@@ -113,7 +113,7 @@ class Leg:
         self._sequence = (self._sequence + 1) % (1 << 16)
 
     def log(self) -> Sequence[Happening]:
-        """What happened since the last tick: changes of the delay and, every second and at the end, the arrivals.
+        """Events since the last tick: changes of the delay and, every second and at the end, the arrivals.
 
         "arrivals" has each packet's arrival, place and length, and how long what was heard had waited.
         """
@@ -148,7 +148,7 @@ class Leg:
 
     @property
     def out_delay_samples(self) -> int:
-        """How much later than the start of its tick audio leaves: packetisation and the encoder's look-ahead."""
+        """The delay from the start of its tick until audio leaves: packetisation and the encoder's look-ahead."""
         return self._packet_pcm.size - FRAME_SAMPLES + self._encoder.look_ahead_samples
 
     def session_ms(self, heard_ms: float) -> float:

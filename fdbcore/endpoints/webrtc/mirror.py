@@ -68,7 +68,7 @@ class Murmuring(Mirrored):
         super().hear(tick, self._murmur[tick % len(self._murmur)])
 
     def describe(self) -> Mapping[str, Any]:
-        """What it is, as JSON values."""
+        """The party, as JSON values."""
         return {**super().describe(), "kind": "mirror"}
 
 

@@ -22,7 +22,7 @@ SHORT_PACKET_MS: Final = 10
 LONG_PACKET_MS: Final = 20
 PACKETS_S: Final = 1.0  # the clock map needs packets for this long ...
 SILENCE_S: Final = 2.0  # ... but a peer that sends none holds up the start only this long
-REMOTE_SDP_CHARS: Final = 60  # how much of a bad description an error shows
+REMOTE_SDP_CHARS: Final = 60  # shown of a bad description in an error
 
 
 class Peer:
@@ -149,7 +149,7 @@ class Peer:
             self.leave(f"connection failed, {self._stage()}" if state == "failed" else HUNG_UP)
 
     def _stage(self) -> str:
-        """How far connecting came, to help find what blocked it."""
+        """The stage that connecting reached, to help find what blocked it."""
         if self._connection.iceConnectionState == "completed":
             return "with a path by ICE, without encryption by DTLS"
         offered = f" (offered {', '.join(self._addresses)} alone; see `candidates`)" if self._addresses else ""

@@ -22,7 +22,7 @@ class RtpPacket(NamedTuple):
 
 
 def is_rtcp(datagram: bytes) -> bool:
-    """Whether a datagram that shares a port with RTP is RTCP (RFC 5761, section 4)."""
+    """True if a datagram that shares a port with RTP is RTCP (RFC 5761, section 4)."""
     return len(datagram) >= 2 and 192 <= datagram[1] <= 223
 
 

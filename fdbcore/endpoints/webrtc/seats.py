@@ -21,9 +21,9 @@ from fdbcore.runtime.address import host_port, is_loopback
 from fdbcore.types import SIDES, Side
 
 MAX_CANDIDATES: Final = 256
-"""How many ICE candidates one peer may send. A browser on a host with many interfaces sends some dozens."""
+"""ICE candidates that one peer may send. A browser on a host with many interfaces sends some dozens."""
 CONNECT_S: Final = 10.0
-"""How long ICE and DTLS may take, from the answer until packets can be sent both ways."""
+"""Time that ICE and DTLS may take, from the answer until packets can be sent both ways."""
 OVER: Final = 410
 """The status if our side has ended the conversation, which is not a refusal."""
 
@@ -72,7 +72,7 @@ class Negotiator(Protocol):
 
 
 class Refusal(PartyError):
-    """Why a peer is turned away: one line for the peer and the log, and the matching HTTP status."""
+    """The refusal of a peer: one line for the peer and the log, and the matching HTTP status."""
 
     def __init__(self, status: int, line: str) -> None:
         super().__init__(line)
@@ -145,17 +145,17 @@ class Seat:
 
     @property
     def joined(self) -> bool:
-        """Whether a peer has exchanged offer and answer, connected or not."""
+        """True if a peer has exchanged offer and answer, connected or not."""
         return self._connecting is not None or self.connected
 
     @property
     def connected(self) -> bool:
-        """Whether the peer is connected."""
+        """True if the peer is connected."""
         return self._connected.is_set()
 
     @property
     def is_open(self) -> bool:
-        """Whether a new peer may come: the seat is empty, or its peer is not connected yet."""
+        """True if a new peer may come: the seat is empty, or its peer is not connected yet."""
         return not self._negotiates and not self.connected
 
     async def answer(self, visit: Visit, offer_sdp: str) -> str:
@@ -323,7 +323,7 @@ class Seats:
         return waiting[0]
 
     def shown(self, side: str, session: str | None) -> str:
-        """What the page of a side shows. Without a session it is that of the first conversation which shows any."""
+        """Text on the page of a side. Without a session it is that of the first conversation which shows any."""
         texts = (seat.shows for seat in self.seats if seat.side == side and session in (None, seat.session))
         return next(filter(None, texts), "")
 

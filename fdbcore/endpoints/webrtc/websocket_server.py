@@ -22,13 +22,13 @@ from fdbcore.endpoints.webrtc.seats import MAX_BYTES, MAX_CANDIDATES, OVER, Refu
 from fdbcore.runtime.json_values import parsed_json
 
 HEARTBEAT_S: Final = 15.0
-"""How often a peer is pinged. If it does not answer within half of this, it is gone."""
+"""Interval at which a peer is pinged. If it does not answer within half of this, it is gone."""
 CLOSE_S: Final = 1.0
-"""How long the other end may take to confirm that the socket closes."""
+"""Time that the other end may take to confirm that the socket closes."""
 PLANNED: Final = (WSCloseCode.OK, WSCloseCode.GOING_AWAY, 0)
 """The codes with which a peer closes as planned; 0 stands for a close frame without a code."""
 MAX_FAULTS: Final = 16
-"""How many wrong messages one peer may send before it is turned away."""
+"""Wrong messages that one peer may send before it is turned away."""
 
 Candidate = tuple[str, str | None, int | None]
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from yarl import URL
 
 HANG_UP_S: Final = 2.0
-SAID_CHARS: Final = 80  # how much of a server's error text is shown
+SAID_CHARS: Final = 80  # shown of a server's error text
 TLS_PORT: Final = 443
 
 DIALLED: Final = (*SETTINGS, KEY_VARIABLE)
@@ -81,13 +81,13 @@ class Dialled(WebRtcEndpoint):
             raise PartyError(self._told(str(error)), error.transient) from error
 
     async def _offer_url(self) -> URL:
-        """Where the offer goes."""
+        """The URL for the offer."""
         from yarl import URL
 
         return URL(self._resource)
 
     async def _post(self, url: URL, body: str, what: str) -> str:
-        """What the server answers. PartyError if that is not `what`, by its status, or nothing."""
+        """The server's answer. PartyError if that is not `what`, by its status, or nothing."""
         import aiohttp
         from yarl import URL
 
@@ -108,7 +108,7 @@ class Dialled(WebRtcEndpoint):
             raise PartyError(told, transient=not refused) from error
 
     def _told(self, text: str) -> str:
-        """What the server says, without the bearer and its parts."""
+        """The server's words, without the bearer and its parts."""
         return without_traces(text, [self._bearer])
 
     def _request(self, offer_sdp: str) -> str:
@@ -136,7 +136,7 @@ class Dialled(WebRtcEndpoint):
         return aiohttp.ClientSession(timeout=timeout, connector=connector, trace_configs=stays)
 
     def _is_named(self, url: URL) -> bool:
-        """Whether `url` is at the server that the address names."""
+        """True if `url` is at the server that the address names."""
         from yarl import URL
 
         named = URL(self._resource)
@@ -147,7 +147,7 @@ class Dialled(WebRtcEndpoint):
         return {"Authorization": f"Bearer {self._bearer}"} if self._bearer else {}
 
     def describe(self) -> Mapping[str, Any]:
-        """How the peer is reached, the name of the variable with its token, and a session elsewhere, as JSON values."""
+        """The way to the peer, the name of the variable with its token, and a session elsewhere, as JSON values."""
         described = {**super().describe(), "key_variable": self._variable}
         if self._location is not None and not self._is_named(self._location):
             described["not_deleted"] = self._told(str(self._location))

@@ -1,4 +1,4 @@
-"""Whether the two sides are on one clock: one may be shifted by a constant, from some point on, or more and more.
+"""A check that two sides are on one clock: one may be shifted by a constant, from some point on, or more and more.
 
 People take turns, so where the sides are out of step, they overlap more than they would at another offset. A system
 that cuts people off overlaps in the same way: this alone is a warning, also if its file is shorter, as it may have hung
@@ -55,7 +55,7 @@ MOST_SILENT_SHARE: Final = 0.02  # of the rest: a side with more has no backgrou
 
 
 class Fit(NamedTuple):
-    """How far B is late in a part of a session, in ticks; below 0 it is early. least, most: what fits as well."""
+    """The delay of B in a part of a session, in ticks; below 0 it is early. least, most: what fits as well."""
 
     start_tick: int
     late_ticks: int
@@ -123,7 +123,7 @@ def _figures(fits: Sequence[Fit], gain: float) -> dict[str, float]:
 def _proof(
     sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools], fits: Sequence[Fit]
 ) -> tuple[str, float, bool] | None:
-    """What no system can do, in words, how many ticks B is late by it, and whether that is constant; None without it.
+    """Proof of what no system can do, in words, how many ticks B is late by it, and if that is constant; None without.
 
     fits: where the sides overlap; there an echo after its source counts, too, if it is as late.
     """
@@ -168,7 +168,7 @@ def _growing(costs: npt.NDArray[np.float64]) -> tuple[list[Fit], float]:
 
 
 def _fits(costs: npt.NDArray[np.float64]) -> tuple[list[Fit], float]:
-    """How late B is in each part of the session, and how much better the sides fit then than as they are.
+    """The delay of B in each part of the session, and how much better the sides fit then than as they are.
 
     The offset changes from part to part only if that gains more than COST_OF_A_CHANGE. The gain is that of the whole
     session or, if it is long, of the stretch that gains most by an offset of its own.
@@ -245,7 +245,7 @@ def _is_near(late_ticks: float, fit: Fit) -> bool:
 
 
 def _place(fits: Sequence[Fit], is_growing: bool) -> str:
-    """How late B is, and from where on: "in step from 0:00, 2.3 to 3.5 s early from 0:45"."""
+    """The delay of B, and from where on: "in step from 0:00, 2.3 to 3.5 s early from 0:45"."""
     if is_growing:
         last = fits[-1].late_ticks
         return f"more and more {'late' if last > 0 else 'early'}, {abs(last) / TICKS_PER_S:.1f} s in the end"
@@ -261,7 +261,7 @@ def _late(fit: Fit) -> str:
 
 
 def _range(fit: Fit) -> str:
-    """How late B is: "2.3 to 3.5 s early"."""
+    """The delay of B: "2.3 to 3.5 s early"."""
     is_late = fit.late_ticks > 0
     least, most = (fit.least, fit.most) if is_late else (-fit.most, -fit.least)
     least_s, most_s = max(least, 0) / TICKS_PER_S, most / TICKS_PER_S

@@ -121,7 +121,7 @@ class HeardEcho:
 
     @property
     def is_late(self) -> bool:
-        """Whether it comes after its source, as every real echo does."""
+        """True if it comes after its source, as every real echo does."""
         return self.lag_samples >= -AT_ONCE_SAMPLES
 
     @property
@@ -138,7 +138,7 @@ class HeardEcho:
 
     @property
     def alike(self) -> bool:
-        """Whether this is rather the other side itself: nearly as loud, and explaining nearly everything."""
+        """True if this is rather the other side itself: nearly as loud, and explaining nearly everything."""
         return self.level_db > ALIKE_DB and self.explained_share > ALIKE_SHARE
 
 
@@ -171,7 +171,7 @@ def all_in(
 
 
 def hears_far(sides: Mapping[Side, SideAudio], activity: Mapping[Side, Bools]) -> bool:
-    """Whether some stretch of a side seems to be heard on the other more than REACH_MS before or after it.
+    """True if some stretch of a side seems to be heard on the other more than REACH_MS before or after it.
 
     It listens to one stretch of each side, where that side speaks most and the other least.
     """
@@ -211,7 +211,7 @@ def _echoes(
 
 
 def _is_mirrored(echo: HeardEcho, other: HeardEcho) -> bool:
-    """Whether an echo is only the mirror image of the other side's echo: as early as that one is late.
+    """True if an echo is only the mirror image of the other side's echo: as early as that one is late.
 
     If both come after their source, both may be real, unless one side contains the other at its full level. Otherwise
     the later one is usually real, since an echo follows its source. Only sides that do not begin together have a real
@@ -284,7 +284,7 @@ def _stretches(
 
 
 def _moves(found: Sequence[tuple[int, int]]) -> bool:
-    """Whether a lag moves through some frames: jumps, or creeps as between two clocks. found: start tick and lag."""
+    """True if a lag moves through some frames: jumps, or creeps as between two clocks. found: start tick and lag."""
     lags = np.array([lag for _, lag in found])
     if len(lags) >= FEWEST_CREEPING:
         beside, along = _from_line(np.array([start for start, _ in found]), lags)
@@ -305,7 +305,7 @@ def _in_line(found: Sequence[tuple[int, int, float]]) -> list[tuple[int, int, fl
 def _from_line(
     ticks: npt.NDArray[np.int64], lags: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """How far lags are from the line through most of them (Theil, Sen), and where that line is, in samples."""
+    """The distances of lags from the line through most of them (Theil, Sen), and where that line is, in samples."""
     first, second = np.triu_indices(len(ticks), 1)
     slope = np.median((lags[second] - lags[first]) / (ticks[second] - ticks[first]))
     along = slope * ticks + np.median(lags - slope * ticks)

@@ -100,8 +100,8 @@ def _of_both(
     two_files: bool,
     live: bool,
 ) -> tuple[list[HealthFinding], dict[Side, Bools]]:
-    """What one side has of the other, and whether they are out of step; and the ticks of each side that are echo or,
-    unless it is a party of a live call, tones: such a party may be a machine that says what it says in tones."""
+    """Findings on what one side has of the other, and on sides out of step; and the ticks of each side that are echo
+    or, unless it is a party of a live call, tones: such a party may be a machine that says what it says in tones."""
     suspect = {side: np.zeros(heard[side].n_ticks, np.bool_) for side in SIDES}
     with without_lines(heard) as clear:
         far = not live and echo.hears_far(clear, active)

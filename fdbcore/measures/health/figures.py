@@ -1,4 +1,4 @@
-"""What one side sounds like: its speech, what lies beside it, and how it dies away."""
+"""The sound of one side: its speech, what lies beside it, and how it dies away."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LEAST_QUIET_TICKS: Final = TICKS_PER_S // 2
 LEAST_UNIT_TICKS: Final = 6
 LONGEST_BREAK_TICKS: Final = 19
 AFTER_TICKS: Final = (5, 15)
-"""What a gate or a comfort noise lets through after speech is heard 50 to 150 ms after it."""
+"""The span after speech in which the sound let through by a gate or a comfort noise is heard: 50 to 150 ms."""
 SOFTEST_SHARE: Final = 0.05
 FALL_DB: Final = (15.0, 35.0)
 """A room shows in how long the level takes to fall from one to the other below the peak of a unit."""
 LATE_FALL_DB: Final = ((30.0, 45.0), (30.0, 40.0), (25.0, 35.0))
-"""How it ends falling: the first of these that the background does not hide."""
+"""Late falls at its end: the first of these that the background does not hide."""
 HEARD_ABOVE_NOISE_DB: Final = 6.0
 FALLEN_WITHIN_TICKS: Final = 50
 QUICKEST: Final = 0.1
@@ -109,7 +109,7 @@ def _after_db(powers: Floats, active: Bools, spoken: list[Span]) -> list[float]:
 
 
 def _falls_ms(levels: Floats, spoken: list[Span], noise_dbov: float | None) -> Floats:
-    """How long the end of each unit takes to die away, where the background does not hide it: (n, 2).
+    """The times that the end of each unit takes to die away, where the background does not hide it: (n, 2).
 
     From one of FALL_DB to the other; and 20 dB at its end, by LATE_FALL_DB.
     """
@@ -133,7 +133,7 @@ def _late_fall_ms(tail: Floats, peak_dbov: float, noise_dbov: float | None) -> f
 
 
 def crossing(tail: Floats, level_dbov: float) -> float:
-    """Where levels that begin above a level first fall below it, in ticks."""
+    """The place where levels that begin above a level first fall below it, in ticks."""
     below = int(np.flatnonzero(tail < level_dbov)[0])
     if not below:
         return 0.0

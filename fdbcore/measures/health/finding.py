@@ -60,7 +60,7 @@ def in_session(spans: Iterable[Span], kept: Sequence[Span]) -> list[Span]:
 
     A span that runs from one kept span into the next becomes two.
     """
-    found, before = [], 0  # how many ticks were kept before each of the kept spans
+    found, before = [], 0  # ticks kept before each of the kept spans
     starts_before = [(start, end, before := before + end - start) for start, end in kept]
     for first, last in spans:
         for start, end, through in starts_before:
@@ -79,7 +79,7 @@ def near(ticks: Bools, distance_ticks: int) -> Bools:
 
 
 def counts(ticks: Bools, before: int, after: int) -> Iterator[tuple[slice, npt.NDArray[np.int32]]]:
-    """How many ticks are True from `before` ticks before each tick of (n,) to `after` ticks after it, in blocks.
+    """Counts of True ticks from `before` ticks before each tick of (n,) to `after` ticks after it, in blocks.
 
     Yields a block of ticks, and its counts, int32.
     """

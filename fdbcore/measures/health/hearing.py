@@ -126,7 +126,7 @@ class LowBand:
 
 
 class TickColumns:
-    """What is known of each tick of a side. A context manager."""
+    """The known values of each tick of a side. A context manager."""
 
     def __init__(self) -> None:
         with ExitStack() as opened:
@@ -178,7 +178,7 @@ class SideAudio:
 
     @property
     def flat(self) -> npt.NDArray[np.uint16]:
-        """How many samples have its peak, if it looks cut off, else 0 (see `Ear.hear`), uint16 (n_ticks,)."""
+        """The number of samples that have its peak, if it looks cut off, else 0 (see `Ear.hear`), uint16 (n_ticks,)."""
         return self.columns.flat.read(self.n_ticks)
 
     @property

@@ -150,7 +150,7 @@ def _choppy(side: Side, heard: SideAudio, tonal: Bools) -> Iterator[HealthFindin
 
 
 def _dips(powers: Floats, toneless: Bools, loud_power: float) -> npt.NDArray[np.int64]:
-    """How many holes begin in each second of some ticks, between two loud ticks that are no tones."""
+    """The number of holes that begin in each second of some ticks, between two loud ticks that are no tones."""
     per_s = np.zeros(-(-len(powers) // TICKS_PER_S), np.int64)
     loud = np.flatnonzero((powers > loud_power) & toneless)
     gaps = np.diff(loud)

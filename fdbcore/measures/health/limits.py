@@ -1,4 +1,4 @@
-"""From where on what a side sounds like moves the edges of its speech, by detector.
+"""Limits from which on the sound of a side moves the edges of its speech, by detector.
 
 `python -m benchmarks voices` measures it: a line is warned of where it moves offsets of the floor by more than a tick
 at the median, or the share of premature answers by more than two points.

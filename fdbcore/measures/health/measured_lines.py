@@ -22,7 +22,7 @@ from fdbcore.types.units import Count
 
 TABLE: Final = "measured_lines.json"
 MEASURED_KINDS: Final = {"music": "music", "reverberation": "room"}
-"""What input health finds of a side, and how the names of lines with it begin: it is one of them, or unlike all."""
+"""Findings of input health on a side, and how the names of lines with it begin: it is one of them, or unlike all."""
 
 INAUDIBLE_DB: Final = 40.0
 """So far below the mean level of the speech, noise is softer than all that counts as speech: it makes no difference."""
@@ -31,14 +31,14 @@ LONGEST_FALL_MS: Final = 300.0
 TELEPHONE_DROP_DB: Final = 40.0
 MOST_SPREAD_DB: Final = 6.0
 ONE_LACKS: Final = 2.0
-"""How far apart two sides are in a figure that only one of them shows; the unit is that of `VadTable.distance`."""
+"""The distance of two sides in a figure that only one of them shows; the unit is that of `VadTable.distance`."""
 
 Place: TypeAlias = dict[str, float | None]
-"""Where a side lies, by figure; None for what it does not show."""
+"""The place of a side, by figure; None for what it does not show."""
 
 
 def place(known: SideFigures) -> Place | None:
-    """Where a side lies: its figures as far as they can make a difference. None without speech or background.
+    """The place of a side: its figures as far as they can make a difference. None without speech or background.
 
     What follows speech, and the softest of speech, are relative to the mean level of the speech.
     """
@@ -81,11 +81,11 @@ class MeasuredLine(Struct, frozen=True):
 
     @property
     def is_room(self) -> bool:
-        """Whether the voice sounds on in a room."""
+        """True if the voice sounds on in a room."""
         return self.name.startswith(MEASURED_KINDS["reverberation"])
 
     def may_have_tail(self, tail_ms: float) -> bool:
-        """Whether the quicker sounds of a voice may die away so on this line."""
+        """True if the quicker sounds of a voice may die away so on this line."""
         if tail_ms < ROOM_TAIL_MS:
             return not self.is_room
         fall_ms = self.place["fall_ms"]
@@ -93,7 +93,7 @@ class MeasuredLine(Struct, frozen=True):
 
 
 class VadTable(Struct, frozen=True):
-    """What was measured of one detector.
+    """Measurements of one detector.
 
     varies: by figure, how far the sides of one line lie from it (root of the mean square). like_within: nearly all
     sides of dialogues that were left out lie at most this far from the line that they are most like.
@@ -105,7 +105,7 @@ class VadTable(Struct, frozen=True):
     lines: list[MeasuredLine]
 
     def distance(self, a: Place, b: Place) -> float:
-        """How far two places lie apart: root of the mean square over figures, each in units of how much it varies."""
+        """The distance of two places: root of the mean square over figures, each in units of how much it varies."""
         squares = []
         for name, varies in self.varies.items():
             of_a, of_b = a[name], b[name]

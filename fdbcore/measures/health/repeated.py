@@ -1,5 +1,5 @@
-"""Whether audio is there twice: a piece of both sides, as where an upload was tried again, or the last buffer of a side
-again and again, as where a program hangs whose sound device goes on.
+"""A search for audio that is there twice: a piece of both sides, as where an upload was tried again, or the last buffer
+of a side again and again, as where a program hangs whose sound device goes on.
 
 No two moments of a room, or of a line, are alike to the sample. So the places are compared at which a side is louder
 than around them, whatever they are: the distances of three such places nearly tell them from all others. One side alone
@@ -42,7 +42,7 @@ Indices: TypeAlias = npt.NDArray[np.int64]
 
 
 class Repeat(NamedTuple):
-    """From where to where a side is there again `lag` samples later. times: how often one place of it is, in a row."""
+    """A span of a side that is there again `lag` samples later. times: how often one place of it is, in a row."""
 
     start: int
     end: int
@@ -67,7 +67,7 @@ def recorded_twice(repeats: Mapping[Side, Sequence[Repeat]]) -> Iterator[HealthF
 
 
 def _places(audio: SideAudio) -> Indices:
-    """Where a side is louder than 0.1 s around, in samples at 4 kHz."""
+    """The places where a side is louder than 0.1 s around, in samples at 4 kHz."""
     n_cells = audio.end_tick * LOW_TICK // CELL
     levels, at = np.zeros(n_cells, np.float32), np.zeros(n_cells, np.int64)
     for first in range(0, n_cells, BLOCK_CELLS):
@@ -105,7 +105,7 @@ def repeats_of(audio: SideAudio) -> list[Repeat]:
 
 
 def _times(places: Indices, lag: int) -> int:
-    """How often in a row one of these places comes again after a lag, as each does once. places: sorted."""
+    """Times in a row that one of these places comes again after a lag, as each does once. places: sorted."""
     times, at = 1, places + lag
     while len(at := at[np.diff(np.searchsorted(places, (at - SAME, at + SAME + 1)), axis=0)[0] > 0]):
         times, at = times + 1, at + lag
@@ -113,7 +113,7 @@ def _times(places: Indices, lag: int) -> int:
 
 
 def loop_of(side: Side, audio: SideAudio, repeats: Sequence[Repeat]) -> HealthFinding | None:
-    """What a side says again and again until its end: its last buffer, or an announcement; None if it does not."""
+    """The finding of a side that repeats itself until its end: its last buffer, or an announcement; else None."""
     return _looped(side, audio) or _said_on_end(side, audio, repeats)
 
 
@@ -133,7 +133,7 @@ def _said_on_end(side: Side, audio: SideAudio, repeats: Sequence[Repeat]) -> Hea
 
 
 def _is_all(audio: SideAudio, repeat: Repeat) -> bool:
-    """Whether from its start on a side has hardly anything else: a background that comes again, under words, is no
+    """True if from its start on a side has hardly anything else: a background that comes again, under words, is no
     announcement.
     """
     squares, again_squares, products = 0.0, 0.0, 0.0
@@ -173,7 +173,7 @@ def _looped(side: Side, audio: SideAudio) -> HealthFinding | None:
 
 
 def _period(tail: npt.NDArray[np.float64]) -> int | None:
-    """After how many samples the end of a side comes again; None if it does not, or comes sooner, as tones do."""
+    """The samples after which the end of a side comes again; None if it does not, or comes sooner, as tones do."""
     if len(tail) < 2 * LEAST_LOOP or np.abs(tail).max() < LOUD:
         return None
     tail = tail[-2 * LEAST_LOOP :]

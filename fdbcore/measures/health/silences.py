@@ -1,4 +1,4 @@
-"""Whether a recorder left silence out: one that is started by voice stops when nobody speaks, until somebody does.
+"""A search for silence that a recorder left out: one started by voice stops when nobody speaks, until somebody does.
 
 No silence of both sides is then longer than such a recorder waits, and many are just that long, whoever speaks next.
 Parties that always wait for the same time sound so, too, so it is a warning, and no figure is left out.
@@ -53,7 +53,7 @@ def cut_short(activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
 
 
 def _silences(activity: Mapping[Side, Bools]) -> tuple[npt.NDArray[np.int64], list[Bools]]:
-    """How long the silences of both sides are, in ticks (n,), and after which of them A, and B, answers the other."""
+    """Lengths of the silences of both sides, in ticks (n,), and after which of them A, and B, answers the other."""
     spoken = activity["A"] | activity["B"]
     edges = np.flatnonzero(np.diff(spoken))
     edges = edges[1 if len(edges) and not spoken[edges[0]] else 0 :]  # where speech ends, and where it begins again

@@ -86,7 +86,7 @@ def checks(
 
 
 def _between(heard: SideAudio, active: Bools) -> Between | None:
-    """How the noise in pauses changes; None if there are hardly any pauses."""
+    """The change of the noise in pauses; None if there are hardly any pauses."""
     n_cells = heard.n_ticks // CELL_TICKS
     pauses = _whole_cells(~near(active, MARGIN_TICKS), n_cells)
     speech = _whole_cells(active, n_cells)
@@ -107,7 +107,7 @@ def _between(heard: SideAudio, active: Bools) -> Between | None:
 
 
 def _whole_cells(ticks: Bools, n_cells: int) -> Bools:
-    """Whether all ticks of each cell are True, bool (n_cells,)."""
+    """True for each cell whose ticks are all True, bool (n_cells,)."""
     whole: Bools = np.logical_and.reduce(ticks[: n_cells * CELL_TICKS].reshape(n_cells, CELL_TICKS), axis=1)
     return whole
 
@@ -123,7 +123,7 @@ def _cells(heard: SideAudio, n_cells: int) -> Floats:
 
 
 def _fade_ms(levels: Floats, active: Bools) -> float:
-    """In how many ms most ends of speech die away by 20 dB or longer; 0 if the background hides half of them.
+    """The time in ms in which most ends of speech die away by 20 dB or longer; 0 if the background hides half of them.
 
     Twice the shorter time of 10 dB: a room fades evenly, and voices do not. Ends in noise that is held are no fades.
     """
@@ -150,7 +150,7 @@ def _windows(levels: Floats) -> Floats:
 
 
 def _is_held(windows: Floats) -> Bools:
-    """Whether the level stays the same in each window (..., HELD_TICKS)."""
+    """True for each window (..., HELD_TICKS) in which the level stays the same."""
     half = HELD_TICKS // 2
     falls = windows[..., :half].mean(axis=-1) - windows[..., half:].mean(axis=-1)
     held: Bools = (windows.std(axis=-1) < FLAT_DB) & (np.abs(falls) < LEVEL_DB)
@@ -166,7 +166,7 @@ def _ends(levels: Floats, level_dbov: float) -> Floats:
 
 
 def _rises_db(ends: Floats, audible_dbov: float) -> Floats:
-    """How far the steady noise after each end lies above the softest 30 ms before it, in dB; 0 if there is none."""
+    """The height of the steady noise after each end above the softest 30 ms before it, in dB; 0 if there is none."""
     settled = np.median(ends[:, SETTLED], axis=1)
     is_steady = (ends[:, SETTLED].std(axis=1) < FLAT_DB) & (settled > audible_dbov)
     softest = np.lib.stride_tricks.sliding_window_view(ends[:, 1 : SETTLED.start], 3, axis=1).mean(axis=2).min(axis=1)
@@ -175,7 +175,7 @@ def _rises_db(ends: Floats, audible_dbov: float) -> Floats:
 
 
 def _falls_db(ends: Floats, audible_dbov: float) -> Floats:
-    """How far the level falls at once after steady noise at each end, in dB; 0 if there is none."""
+    """The fall of the level at once after steady noise at each end, in dB; 0 if there is none."""
     windows = _windows(ends[:, 1:-2])
     after = np.maximum(ends[:, HELD_TICKS + 1 : -1], ends[:, HELD_TICKS + 2 :])
     before = windows.mean(axis=2)

@@ -179,7 +179,7 @@ def _digits(key: npt.NDArray[np.int8]) -> Iterator[tuple[str, Span]]:
 
 
 def _entries(digits: Sequence[tuple[str, Span]], kept: Sequence[Span]) -> str:
-    """What was dialled and when: "427 at 0:12, 1 at 0:31". Digits that lie LONGEST_WAIT_TICKS apart are two entries."""
+    """Dialled digits, and when: "427 at 0:12, 1 at 0:31". Digits that lie LONGEST_WAIT_TICKS apart are two entries."""
     entries: list[tuple[int, str]] = []
     before = -LONGEST_WAIT_TICKS
     for digit, (start, end) in digits:
@@ -236,7 +236,7 @@ def _ringing_or_tones(side: Side, found: Tones, tones: list[Span], kept: Sequenc
 
 
 def _in_silence(powers: Floats, span: Span) -> bool:
-    """Whether a tone begins after silence or ends in silence, so that it is not a part of speech."""
+    """True if a tone begins after silence or ends in silence, so that it is not a part of speech."""
     start, end = span
     silence = QUIETER * float(np.median(powers[start:end]))
     around = (powers[max(start - BESIDE_TICKS, 0) : start], powers[end : end + BESIDE_TICKS])

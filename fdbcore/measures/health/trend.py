@@ -1,4 +1,4 @@
-"""Whether the answers of a side come later and later: it gets slower, or the two sides are not on one clock.
+"""A trend of a side's answers that come later and later: it gets slower, or the two sides are not on one clock.
 
 If B's side drifts, its answers come later through the call and, by as much, those of A sooner; nobody who gets slower
 makes the other quicker. A trend leaves no other trace, so it is a warning, and no figure is left out.
@@ -57,7 +57,7 @@ def later_and_later(activity: Mapping[Side, Bools]) -> Iterator[HealthFinding]:
 
 
 def _gaps(activity: Mapping[Side, Bools]) -> list[npt.NDArray[np.int64]]:
-    """When each side answers the other, and how long after its end, in ticks, (n, 2); for A and for B."""
+    """The ticks at which each side answers the other, and how long after its end, (n, 2); for A and for B."""
     spoken = sorted(
         (start, end, side)
         for side in SIDES

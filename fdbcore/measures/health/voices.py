@@ -1,4 +1,4 @@
-"""Whether each side keeps its voice: two that change places at one moment, or one that jumps with its whole spectrum.
+"""A check that each side keeps its voice: two may change places at one moment, or one jump with its whole spectrum.
 
 A voice is known by its long-term spectrum below 2 kHz and by its pitch. If people or systems take turns in any way,
 both stay on their side; only a recorder exchanges them. And nobody raises his pitch and all of his formants by the same
@@ -86,7 +86,7 @@ def checks(voices: Mapping[Side, SpokenUnits]) -> Iterator[HealthFinding]:
 
 
 def _are_opposite(jumps: Sequence[HealthFinding]) -> bool:
-    """Whether one side jumps up where the other jumps down, as exchanged sides do."""
+    """True if one side jumps up where the other jumps down, as exchanged sides do."""
     if len(jumps) < len(SIDES):
         return False
     a, b = jumps
@@ -252,7 +252,7 @@ def _jump_by(voice: SpokenUnits, interval: int) -> tuple[float, int, int, int]:
 def _gains(
     weights: Doubles, whole: Doubles, moved: Doubles, first: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
 ) -> Doubles:
-    """How much less the units vary, (parts,), if those of each part [first, end) are taken as `moved`."""
+    """The gain, (parts,): how much less the units vary if those of each part [first, end) are taken as `moved`."""
     of_whole, of_moved = _running(weights, whole), _running(weights, moved)
     sums = [w[-1] - (w[end] - w[first]) + (m[end] - m[first]) for w, m in zip(of_whole, of_moved, strict=True)]
     gains: Doubles = np.log(_scatter(*sums) / _scatter(*(w[-1] for w in of_whole))).mean(axis=1)

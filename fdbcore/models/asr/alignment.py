@@ -29,7 +29,7 @@ _SOUNDS: Final = {
     **{"m": "M", "n": "N", "o": "AA", "p": "P", "q": "K", "r": "R", "s": "S", "t": "T", "u": "AH", "v": "V"},
     **{"w": "W", "x": "K S", "y": "IY", "z": "Z"},
 }
-"""How letters sound, about, in names that the dictionary does not have: the neighbours of a word place it, too."""
+"""Sounds of letters, about, in names that the dictionary does not have: the neighbours of a word place it, too."""
 _LETTERS: Final = re.compile("|".join(sorted(_SOUNDS, key=len, reverse=True)))
 
 
@@ -46,7 +46,7 @@ class Aligner:
 
     @staticmethod
     def describe() -> Mapping[str, Any]:
-        """What decides the times, as JSON values."""
+        """Everything that decides the times, as JSON values."""
         return {"name": "pocketsphinx", "version": version("pocketsphinx")}
 
     def spans_ms(

@@ -40,7 +40,7 @@ _MOST_AT_ONCE: Final = {"cpu": 1, "cuda": 16}
 """NeMo 3.0.0 makes words of a batch end too early on a processor: github.com/NVIDIA-NeMo/Speech/issues/16097."""
 
 LOOK_S: Final = 1.0
-"""How often it looks whether live calls are over."""
+"""Interval at which it looks whether live calls are over."""
 
 SETTINGS: Final = (
     Setting("device", "where it runs", default="cpu", choices=("cpu", "cuda")),
@@ -199,7 +199,7 @@ class _Worker:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has to be started anew."""
+        """True if it has to be started anew."""
         return self._process.poll() is not None
 
     def words(self, pieces: Sequence[npt.NDArray[np.float32]]) -> list[list[TimedWord]]:
@@ -227,7 +227,7 @@ class _Worker:
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._complaints):
             if stream is not None:
-                with suppress(OSError):  # what was written into a pipe may reach nobody any more
+                with suppress(OSError):  # a request in the pipe may reach nobody any more
                     stream.close()
 
     def _answer(self) -> dict[str, Any]:

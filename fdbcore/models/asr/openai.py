@@ -56,7 +56,7 @@ class OpenAITranscriber(OpenAIModel, Transcriber):
             raise self._no_transcript() from None
 
     def _ask(self, wav: bytes, language: str, **form: Any) -> Any:  # noqa: ANN401
-        """What the server answers, unchecked. form: parameters of the answer's form."""
+        """The server's answer, unchecked. form: parameters of the answer's form."""
         client = self._client
         from openai import BadRequestError, OpenAIError
 

@@ -36,7 +36,7 @@ TIMEOUT_S: Final = 120
 """The time limit for one text. A command that loads a model loads it for each text."""
 
 MOST_BYTES: Final = 600 * 48_000 * 4
-"""How much a command may write for one text: 10 minutes of 48 kHz, 16 bit, stereo."""
+"""Bytes that a command may write for one text: 10 minutes of 48 kHz, 16 bit, stereo."""
 MOST_LINE_BYTES: Final = 1 << 16
 
 _MOST_CHARACTERS: Final = 200

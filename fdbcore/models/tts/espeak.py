@@ -26,7 +26,7 @@ VOICE: Final = (
     Setting("words_per_minute", "the speed", int, least=80, most=450),
     Setting("pitch", "50 is the voice's own", int, least=0, most=99),
 )
-"""What a `Voice` may be."""
+"""Settings of a `Voice`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def disturbances(content: Document) -> str:
 
 
 def replay_text(content: Document) -> str | None:
-    """Whether a replay gave the same results as the live call; None if this is not the replay of a recording."""
+    """The result of a replay: the same as of the live call, or not; None if this is not the replay of a recording."""
     replayed = content["held"]["replay_of"] if content["held"] else None
     if replayed is None:
         return None
@@ -63,7 +63,7 @@ def replay_text(content: Document) -> str | None:
 
 
 def outcome_text(content: Document) -> str | None:
-    """How the call ended: "done", "failed: side B: no speech found"; None if that is not known."""
+    """The end of the call: "done", "failed: side B: no speech found"; None if that is not known."""
     outcome = content["held"]["outcome"] if content["held"] else None
     if not outcome:
         return None
@@ -72,12 +72,12 @@ def outcome_text(content: Document) -> str | None:
 
 
 def muted_texts(content: Document) -> list[str]:
-    """Who was muted at the start, and whether something was lost by it, a sentence each."""
+    """The sides muted at the start, and whether something was lost by it, a sentence each."""
     return [_muted_text(each) for each in content["held"].get("muted", ())] if content["held"] else []
 
 
 def steps_texts(content: Document) -> Iterator[str]:
-    """How soon each side that is clocked by its input answers it."""
+    """The answer times of each side that is clocked by its input."""
     for side in SIDES if content["held"] else ():
         arrivals = content["held"]["arrivals"][side] if content["held"] else None
         if arrivals and (steps := arrivals.get("steps")):
@@ -117,7 +117,7 @@ def section(content: Document) -> dict[str, Any]:
 
 
 def _system_turns(content: Document) -> Iterator[Fact]:
-    """Where the system's own detector puts A's speech, against ours."""
+    """Edges of A's speech by the system's own detector, against ours."""
     found = content["held"].get("system_turns") if content["held"] else None
     if found is None:
         return
@@ -136,7 +136,7 @@ def _timing(content: Document) -> TimingCertificate | None:
 
 
 def _measured(content: Document) -> Mapping[Side, MeasuredSide]:
-    """What the transport of each side measured."""
+    """Measurements by the transport of each side."""
     timing = _timing(content)
     return (timing.get("sides") or {}) if timing else {}
 
@@ -163,7 +163,7 @@ def _lateness_row(name: str, side: str, summary: LatenessSummary) -> Row:
 
 
 def _conditions(timing: Mapping[str, Any]) -> Iterator[Fact]:
-    """Under which conditions a live call ran: its clock, its priority, and the load of the machine."""
+    """The conditions of a live call: its clock, its priority, and the load of the machine."""
     if not timing.get("realtime"):
         return
     clock, priority = timing.get("clock") or {}, timing.get("priority") or {}

@@ -43,14 +43,14 @@ class ToldLeftOut(LeftOut, frozen=True, kw_only=True):
 
 
 class Unmeasured(TypedDict, total=False):
-    """What is not measured of a recording; nothing if it is measured as a whole."""
+    """Spans of a recording that are not measured; nothing if it is measured as a whole."""
 
     measured_s: Annotated[float, Meta(ge=0, description="the length of what is measured")]
     left_out: Annotated[list[ToldLeftOut], Meta(description="by time")]
 
 
 class Described(Unmeasured):
-    """What a recording is, and what it was made of."""
+    """A recording, and what it was made of."""
 
     name: str
     n_ticks: Tick
@@ -66,7 +66,7 @@ class Described(Unmeasured):
 
 
 class EventOfAnyKind(TypedDict):
-    """What each turn event has."""
+    """The fields of each turn event."""
 
     kind: TurnKind
     side: Annotated[
@@ -106,7 +106,7 @@ class Event(EventOfAnyKind, total=False):
 
 
 class CountedLabels(TypedDict):
-    """What people have labelled, within the length of the session."""
+    """Labels by people, within the length of the session."""
 
     source: Annotated[str, Meta(description="the file or folder of the labels")]
     counts: Annotated[dict[str, Annotated[int, Meta(ge=1)]], Meta(description="labels by side and kind")]
@@ -218,7 +218,7 @@ class _Events:
 
 
 def told_first(content: Document | CallScores) -> list[str]:
-    """What must be known before any number, of a document or of scores: the findings, then the warnings."""
+    """Facts to know before any number, of a document or of scores: the findings, then the warnings."""
     return [*(finding["text"] for finding in content["findings"]), *content["warnings"]]
 
 
@@ -241,7 +241,7 @@ def _described(recording: Recording) -> Described:
 
 
 def _left_out(recording: Recording) -> Unmeasured:
-    """What no measure counts, and how much is measured; empty if that is all of it."""
+    """Spans that no measure counts, and how much is measured; empty if that is all of it."""
     if not recording.left_out:
         return {}
     spans: list[ToldLeftOut] = [

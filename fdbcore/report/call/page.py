@@ -42,7 +42,7 @@ FULL_SCALE: Final = 32_768
 PIECE_BYTES: Final = 3 << 15  # base64 codes three bytes at a time
 
 MOST_BYTES: Final = 20_000_000
-"""What most mail servers take, with what else a message needs."""
+"""The size that most mail servers take, with what else a message needs."""
 
 BIT_RATES: Final = (32_000, 24_000, 16_000)
 """Of both sides together, in Opus. Speech stays clear at the last one, and becomes dull below it."""
@@ -60,7 +60,7 @@ class ScoredIn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CallPage:
-    """What the page of a call shows beside its document.
+    """Parts that the page of a call shows beside its document.
 
     audio: False for a page without audio and without the paths of files. words: False for one without what was said.
     silent: why there is no audio, if there should be some. is_in_run: whether index.html will link the page, if there

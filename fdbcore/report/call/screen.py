@@ -90,7 +90,7 @@ def _held(content: Document) -> Iterator[tuple[str, str]]:
 
 
 def _line_text(line: LineOfCall) -> str:
-    """Over what each side heard the other, and how much later."""
+    """The line over which each side heard the other, and how much later."""
     heard = []
     for way, text in (("to_b", "B heard A"), ("to_a", "A heard B")):
         if way in line:
@@ -125,7 +125,7 @@ def run_screen(run: Survey, columns: int = COLUMNS) -> str:
 
 
 def _unanswered(run: Survey) -> Iterator[str]:
-    """How many of several calls end with A unanswered, if any does."""
+    """The number of several calls that end with A unanswered, if any does."""
     found = [each for row in run.scored for each in row.findings if each["id"] == ENDS_UNANSWERED]
     if found and len(run.scored) > 1:
         lengths_s = [ticks_to_s(each["end_tick"] - each["start_tick"]) for each in found]
@@ -179,7 +179,7 @@ def in_words(measures: Measures, dialogue: Dialogue, link: Links = NO_LINKS) -> 
 
 
 def last_turn(dialogue: Dialogue) -> str:
-    """Why A's last turn does not count."""
+    """The reason why A's last turn does not count."""
     turns = [event for event in dialogue.events if event.kind == "turn" and event.side == "A" and event.censored]
     if any(dialogue.span_at(turn.start_tick)[1] < dialogue.n_ticks for turn in turns[-1:]):
         return "cut off where the measured part ends"

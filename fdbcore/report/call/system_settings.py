@@ -18,7 +18,7 @@ _NO_SYSTEMS: Final = ("replay", "clip", "scripted")
 """The kinds of parties whose audio or lines are all that there is to know."""
 _APART: Final = ("kind", "name", "asked", "session", "differs")
 _HOUSEKEEPING: Final = ("id", "object", "expires_at", "tools", "selectedTools")
-"""What a server's session has that is no setting, or that stands elsewhere on the page."""
+"""Fields of a server's session that are no setting, or that stand elsewhere on the page."""
 _MOST_CHARACTERS: Final = 40
 """Longer texts, such as instructions, are folded."""
 

@@ -26,7 +26,7 @@ def tools_of(content: Document) -> HeldTools | None:
 
 
 def tools_text(content: Document) -> str:
-    """How many calls there were, and how they ended: "3 calls: 2 ok, 1 timeout"; empty if the system had no tools."""
+    """The number of calls, and how they ended: "3 calls: 2 ok, 1 timeout"; empty if the system had no tools."""
     tools = tools_of(content)
     return _counts(tools["calls"]) if tools else ""
 

@@ -1,4 +1,4 @@
-"""What was said in a call, as its parties told it and as a transcriber heard it, with what a suite says of it.
+"""The words of a call, as its parties told them and as a transcriber heard them, with what a suite says of them.
 
 Each line plays from its beginning. Of a side whose words are known in several ways, one is shown: its own words before
 those of a transcriber, and these before what its partner heard. The others can be shown beside it.
@@ -53,7 +53,7 @@ def section(content: Document, rows: Sequence[RemarkRow] = ()) -> list[ShownLine
 
 
 def others(lines: Sequence[ShownLine]) -> str:
-    """Whose words can be shown in which other way: "B as whisper:base heard it"; "" if none can."""
+    """Other ways in which words can be shown, and whose: "B as whisper:base heard it"; "" if there are none."""
     found = dict.fromkeys((line.side, line.heard_by) for line in lines if line.is_other)
     return "; ".join(f"{side} as {by} heard it" for side, by in found)
 

@@ -13,7 +13,7 @@ from fdbcore.report.format import clock_text
 from fdbcore.report.svg.text import without_controls
 
 FORM: Final = r'<\?xml [^>]*>\s*<testsuite name="fdbcore gates"'
-"""What each file is like."""
+"""The beginning of each file."""
 ELEMENTS: Final = {"failed": "failure", "not measured": "error"}
 _CANNOT_TELL: Final = {"pass": None, "fail": "failure", "error": "error"}
 

@@ -1,4 +1,4 @@
-"""What gates say of a run and of its calls: on the page of the run, in its list of calls, on the page of a call."""
+"""Verdicts of gates on a run and its calls: on the page of the run, in its list of calls, on the page of a call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fdbcore.report.html.templates import COMPARE
 from fdbcore.report.html.values import Limit
 
 SIGNS: Final[dict[Status, str]] = {"failed": "✕", "cannot tell": "?", "passed": "✓", "not measured": "–"}
-"""What tells a status apart without its colour."""
+"""Signs that tell a status apart without its colour."""
 
 
 def css(status: Status, is_doubted: bool = False) -> str:
@@ -62,7 +62,7 @@ def beyond(gate: GateInCall) -> str:
 
 
 def _too_few(gate: GateInCall) -> str:
-    """Why a limit with items says nothing: ", not enough: 5 of 10"; otherwise empty."""
+    """The reason why a limit with items says nothing: ", not enough: 5 of 10"; otherwise empty."""
     is_too_few = gate.status == "not measured" and gate.n
     return f", not enough: {gate.n} of {gate.gate.items_for_a_pass}" if is_too_few else ""
 
@@ -105,7 +105,7 @@ def banner(gated: GatedRun) -> dict[str, Any]:
 
 
 def gate_columns(gated: GatedRun) -> dict[str, Any]:
-    """What the list of calls needs to show verdicts: their words and signs, and the column of each gate, null if none.
+    """Verdicts for the list of calls: their words and signs, and the column of each gate, null if none.
 
     A column shows the median or the share of a measure, so gates on other statistics have no column.
     """

@@ -40,7 +40,7 @@ SIGNS: Final[dict[Verdict, str]] = {
     "undecided": "?",
     "no difference found": "=",
 }
-"""What stands before each verdict, what a reader must see first."""
+"""Signs before each verdict, what a reader must see first."""
 
 LONGEST: Final = "Longest of this run, beside the longest of the baseline"
 STATUSES: Final = {"passed": "PASS", "failed": "FAIL", "cannot tell": "UNDECIDED", "not measured": "NOT MEASURED"}
@@ -57,7 +57,7 @@ def verdict(row: ComparedMeasure) -> str:
 
 
 def unit_of(row: ComparedMeasure) -> str:
-    """How the values of a compared measure are shown."""
+    """The unit in which values of a compared measure are shown."""
     return MEASURES[row["measure"]].shown_in
 
 
@@ -96,7 +96,7 @@ def cautions(compared: ComparedCalls) -> Iterator[str]:
 
 
 def _of_calls(compared: LongerBetween) -> bool:
-    """Whether each call counts by itself."""
+    """True if each call counts by itself."""
     a, b = compared["a"], compared["b"]
     return compared["paired_by"] == CALL_NAME or all(side["clusters"] == side["calls"] for side in (a, b))
 
@@ -120,7 +120,7 @@ def made_on(document: RunComparison) -> str:
 
 
 def decided(document: RunComparison) -> str:
-    """By which file its gates were decided, when, and against what: "decided on 2026-11-23 by gates.toml"."""
+    """The deciding file of its gates, the date, and the baseline: "decided on 2026-11-23 by gates.toml"."""
     against = "" if document["baseline"] is None else f", against {name(document['baseline'])}"
     file = Path(document["gates"]["file"]).name
     limits_of = "the limits that fdbcore ships" if file == DEFAULTS else file
@@ -205,7 +205,7 @@ def longest_note(of: ComparedCalls) -> str:
 
 
 def longer_note(found: LongerMoments, of: LongerBetween) -> str:
-    """How sure that is, and how many of the moments are listed."""
+    """The certainty of that, and how many of the moments are listed."""
     other = of["a"]["name"] if found["longer_in"] == "b" else of["b"]["name"]
     in_other = found["a" if found["longer_in"] == "b" else "b"]["clusters"]
     same = "call" if of["paired_by"] == CALL_NAME else of["paired_by"]
@@ -241,7 +241,7 @@ def moments_of(document: RunComparison) -> list[GateMoment]:
 
 
 def sides(document: RunComparison) -> list[tuple[str, DescribedRun]]:
-    """What was compared, by its name: the run, and the baseline where there is one."""
+    """The compared sides by name: the run, and the baseline where there is one."""
     baseline = document["baseline"]
     return [("run", document["run"]), *([("baseline", baseline)] if baseline else [])]
 
@@ -252,7 +252,7 @@ def name(described: DescribedRun) -> str:
 
 
 def scored_calls(described: DescribedRun) -> str:
-    """How many calls of a run are scored: "20 calls", "3 of 4 calls scored"."""
+    """The number of a run's calls that are scored: "20 calls", "3 of 4 calls scored"."""
     unscored = len(described["unscored"])
     all_calls = counted(described["calls"], "call")
     return f"{described['calls'] - unscored:,} of {all_calls} scored" if unscored else all_calls
@@ -264,7 +264,7 @@ def notices(document: RunComparison) -> list[str]:
 
 
 def unscored(runs: Iterable[tuple[str, DescribedRun]]) -> Iterator[str]:
-    """How many calls of each run, by its name, are in no figure, and the first of them."""
+    """The number of calls of each run, by its name, that are in no figure, and the first of them."""
     for name, described in runs:
         if described["unscored"]:
             calls = counted(described["calls"], "call")
@@ -297,7 +297,7 @@ def _unit_of_gate(gate: GateResult) -> str:
 
 
 def gate_but(gate: GateResult) -> str:
-    """What a pass stands beside: "pass, but: B fell silent in 2 of 6 calls"; "" if nothing is wrong."""
+    """A pass with what stands beside it: "pass, but: B fell silent in 2 of 6 calls"; "" if nothing is wrong."""
     return f"pass, but: {'; '.join(gate['but'])}" if gate.get("but") else ""
 
 
@@ -331,7 +331,7 @@ def gate_basis(gate: GateResult) -> str:
 
 
 def gate_advice(gate: GateResult) -> str:
-    """How many calls would decide an undecided gate; "" for all others."""
+    """The number of calls that would decide an undecided gate; "" for all others."""
     if gate["status"] != "cannot tell" or gate["value"] is None:
         return ""
     if gate["interval"] is None:
@@ -367,12 +367,12 @@ def gates_verdict(gates: DecidedGates) -> str:
 
 
 def passed_beside(gates: DecidedGates) -> list[str]:
-    """What is wrong with the calls of the gates that passed, each once."""
+    """Faults of the calls of the gates that passed, each once."""
     return list(dict.fromkeys(text for gate in gates["results"] for text in gate.get("but", [])))
 
 
 def run_status(gates: DecidedGates) -> Status:
-    """What a run is by its gates: failed if one failed, passed if all passed."""
+    """The status of a run by its gates: failed if one failed, passed if all passed."""
     found = {gate["status"] for gate in gates["results"]}
     return "failed" if "failed" in found else "passed" if found == {"passed"} else "cannot tell"
 
@@ -381,7 +381,7 @@ _OPEN: Final = {"cannot tell": "undecided", "not measured": "not measured"}
 
 
 def _calls(gates: DecidedGates) -> str:
-    """How many calls fail, and how many are undecided."""
+    """The number of calls that fail, and of those that are undecided."""
     statuses = [call["status"] for call in gates["calls"]]
     parts = [f"{statuses.count(status):,} {told}" for status, told in VERDICTS.items() if status in statuses]
     return f"Of {counted(len(statuses), 'call')}: {', '.join(parts)}."

@@ -52,7 +52,7 @@ FAMILIES: Final[Mapping[str, str]] = {
 
 
 def why_not(recording: Recording) -> str | None:
-    """Why a recording cannot be exported; None if it can."""
+    """The reason why a recording cannot be exported; None if it can."""
     case = recording.meta.get("case")
     clip = case.get("clip") if case else None
     if clip is None:
@@ -63,7 +63,7 @@ def why_not(recording: Recording) -> str | None:
 
 
 def why_not_held(recording: Recording) -> str | None:
-    """Why nothing is to be scored of a recording: it is invalid, or never began; None if it was held."""
+    """The reason why nothing is to be scored of a recording: it is invalid, or never began; None if it was held."""
     outcome = recording.outcome
     reason = outcome.get("reason") if outcome else None
     if outcome and outcome.get("kind") == "invalid":
@@ -202,7 +202,7 @@ def _check(recordings: Sequence[Recording], why_not: Callable[[Recording], str |
 
 
 def _examiner(recording: Recording) -> Mapping[str, Any]:
-    """What the recording says of an examiner on side A; nothing if there was none."""
+    """The recording's facts on an examiner on side A; nothing if there was none."""
     party: Mapping[str, Any] = (recording.original_meta.get("parties") or {}).get("A") or {}
     return party if party.get("kind") == "examiner" else {}
 

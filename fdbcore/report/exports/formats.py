@@ -73,7 +73,7 @@ def export_into(made: Path, readings: Sequence[Reading], fmt: str, out: Path | N
 
 
 def left_out(recording: Recording, fmt: str) -> str | None:
-    """Why a recording is left out of an export; None if it is not."""
+    """The reason why a recording is left out of an export; None if it is not."""
     if (status := recording.meta["status"]) != "complete":
         why = recording.meta.get("reason") or f"cut off; `fdbcore replay {recording.path}` recovers it"
         return f"expected complete, got {status}: {why}"
@@ -297,5 +297,5 @@ def _speaker(told: Sequence[TurnEvent], side: Side, n_ticks: int) -> dict[str, l
 
 
 def _moments(events: Sequence[TurnEvent], n_ticks: int) -> list[float]:
-    """When they became known, in seconds: strictly increasing, within the audio."""
+    """The times when they became known, in seconds: strictly increasing, within the audio."""
     return [ticks_to_s(tick) for tick in sorted({event.known_tick for event in events}) if tick <= n_ticks]

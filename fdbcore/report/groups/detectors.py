@@ -1,4 +1,4 @@
-"""How the figures of calls move with the voice activity detector: in words, and as a table of a page."""
+"""The sensitivity of calls' figures to the voice activity detector: in words, and as a table of a page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Figure(NamedTuple):
 
 
 def detector_lines(found: Sensitivity, measures: Mapping[str, Measures]) -> Iterator[tuple[str, str]]:
-    """Which headline measures move with the detector, a line each with its label; which are the same by all.
+    """Headline measures that move with the detector, a line each with its label; which are the same by all.
 
     measures: of each group as scored, by its name. A figure by another detector is marked if it lies outside the
     interval of the figure as scored.

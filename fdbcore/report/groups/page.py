@@ -63,7 +63,7 @@ def _facts(content: Statements) -> list[str]:
 
 
 def _warnings(lines: Iterable[tuple[str, str]], unscored: Mapping[str, str]) -> list[str]:
-    """What a reader must see and settle before any figure. Cautions about few calls are not among it."""
+    """Warnings that a reader must see and settle before any figure. Cautions about few calls are not among them."""
     marked = [(label[2:].strip(), text) for label, text in lines if label.startswith("!! ")]
     found = [": ".join(line) for line in marked]
     found += [f"not scored: {name}: {reason}" for name, reason in unscored.items()]

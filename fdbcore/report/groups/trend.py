@@ -86,13 +86,13 @@ def screen(found: RunTrend, width: int) -> str:
 
 
 def notices(found: RunTrend) -> list[str]:
-    """What a reader must see before any figure."""
+    """Notices that a reader must see before any figure."""
     runs = zip((point["name"] for point in found["points"]), found["runs"], strict=True)
     return [*found["notes"], *unscored(runs)]
 
 
 def verdict(found: RunTrend) -> str:
-    """What the latest run changed, in a sentence."""
+    """The changes by the latest run, in a sentence."""
     latest = found["latest"]
     rows = [row for row in latest["measures"] if row["value"] is not None]
     return f"{latest['a']['name']} against {latest['b']['name']}: {words.verdicts(rows)}."

@@ -44,14 +44,14 @@ Line = tuple[str, str]
 
 
 def ranges(content: Statements) -> dict[tuple[str, str], FigureRange]:
-    """How each measure of each group varies with the settings, by the names of both; empty if none was varied."""
+    """The range of each measure of each group over the settings, by the names of both; empty if none was varied."""
     found = content.get("sensitivity")
     groups = found["groups"] if found and _varied(found["variants"]) else []
     return {(group["name"], name): of for group in groups for name, of in group["measures"].items()}
 
 
 def is_empty(content: Statements, name: str) -> bool:
-    """Whether a measure has no items in any group."""
+    """True if a measure has no items in any group."""
     groups: list[StatedGroup] = [content, *content["groups"]]
     return not any(name in group["measures"] and group["measures"][name]["n"] for group in groups)
 
@@ -63,7 +63,7 @@ def unit_text(name: str) -> str:
 
 
 def resampled(content: StatedGroups) -> str:
-    """What the intervals resample: "95 % intervals over 30 calls"."""
+    """The units that the intervals resample: "95 % intervals over 30 calls"."""
     clusters, column = content["clusters"], content["unit"]["column"]
     if clusters < 2:
         return f"no intervals: one {units_text(column, 1)} cannot show how {units_text(column)} differ"
@@ -71,7 +71,7 @@ def resampled(content: StatedGroups) -> str:
 
 
 def cluster(content: StatedGroups) -> str:
-    """Which calls count as one, and why that matters."""
+    """The calls that count as one, and why that matters."""
     column, clusters = content["unit"]["column"], content["clusters"]
     if column is None:
         return (
@@ -120,7 +120,7 @@ def differences(content: Statements, name: str) -> Iterator[Line]:
 
 
 def is_apart(difference: MeasuredDifference) -> bool:
-    """Whether two groups differ significantly, corrected for all comparisons of the table."""
+    """True if two groups differ significantly, corrected for all comparisons of the table."""
     return difference["p_holm"] is not None and difference["p_holm"] < SIGNIFICANT
 
 
@@ -150,7 +150,7 @@ def verdicts(differences: Sequence[GroupDifference | ComparedMeasure]) -> str:
 
 
 def in_short(content: StatedGroups) -> list[str]:
-    """What differs between every two groups, a sentence each; with many groups, only the pairs that differ."""
+    """Differences between every two groups, a sentence each; with many groups, only the pairs that differ."""
     pairs: dict[tuple[str, str], list[GroupDifference]] = {}
     for each in content["differences"]:
         if each["value"] is not None:

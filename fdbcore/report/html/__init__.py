@@ -1,1 +1,1 @@
-"""What all pages share: the templates, and the values for their macros."""
+"""The shared part of all pages: the templates, and the values for their macros."""

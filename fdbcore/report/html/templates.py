@@ -72,7 +72,7 @@ def environment(package: str = OWN) -> Environment:
 
 
 def _compiled() -> BytecodeCache | None:
-    """Where compiled templates are kept, as Python keeps modules: to compile them takes a tenth of a short replay.
+    """The cache of compiled templates, kept as Python keeps modules: to compile them takes a tenth of a short replay.
 
     None if there is no place for them. Jinja2 tells by its source whether a template is still the same.
     """

@@ -15,8 +15,8 @@ NOTES: Final = "left out, notes"
 
 @dataclass(frozen=True, slots=True)
 class PageParts:
-    """What a page shows. audio: players and links to audio. words: what was said. embed: the page contains its audio,
-    and can be sent alone."""
+    """Parts that a page shows. audio: players and links to audio. words: what was said. embed: the page contains its
+    audio, and can be sent alone."""
 
     audio: bool = True
     words: bool = True

@@ -17,9 +17,9 @@ from typing import Final
 from fdbcore.runtime.toml_values import shipped_toml
 
 ATTRIBUTES: Final = "aria-label|title|placeholder|data-label|data-found|data-linked|data-listen|label"
-"""Those of a tag that people read or hear."""
+"""Attributes of a tag that people read or hear."""
 QUOTED: Final = re.compile(r"<(?:bdi|code)\b|<(?!html\b)[^>]*\s(?:lang=\"|translate=\"no\")")
-"""How elements begin that hold names, or what somebody has said: these stay as they are."""
+"""Beginnings of elements that hold names, or what somebody has said: these stay as they are."""
 
 _TOKEN: Final = re.compile(r"(<(script|style)\b.*?</\2>|<[^>]+>)", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(rf'(\s(?:{ATTRIBUTES}))="([^"]*)"')
@@ -125,5 +125,5 @@ class _Form:
 
 @cache
 def words_of_pages(language: str) -> Mapping[str, str]:
-    """What all pages say, in a language that is not English."""
+    """The words of all pages, in a language that is not English."""
     return shipped_toml("fdbcore.report", f"static/page.{language}.toml")

@@ -165,7 +165,7 @@ def _long(systems: Sequence[SystemTransfers], summaries: Mapping[str, Measures])
 
 
 def differences_table(document: RunComparison, cluster: str | None) -> PaperTable:
-    """What differs, with the denominators of both sides. cluster: what intervals resample where nothing is paired."""
+    """Differences, with the denominators of both sides. cluster: what intervals resample where nothing is paired."""
     rows = [_difference(compared, row) for compared in document["comparisons"] for row in compared["measures"]]
     sizes = "; ".join(_sizes(compared) for compared in document["comparisons"])
     caption = (

@@ -31,12 +31,12 @@ class _Scene:
     last: int
 
     def x(self, tick: float) -> float:
-        """Where a tick lies; at the edge if it is beyond."""
+        """The place of a tick; at the edge if it is beyond."""
         within = min(max(tick, self.first), self.last) - self.first
         return LEFT + (RIGHT - LEFT) * within / (self.last - self.first)
 
     def has(self, start: int, end: int) -> bool:
-        """Whether a span is in sight."""
+        """True if a span is in sight."""
         return start < self.last and end > self.first
 
 

@@ -63,7 +63,7 @@ class PaperTable:
 
 
 def latex_comment(made: Mapping[str, Any]) -> str:
-    """How a table was made, as a comment: nested JSON values, a line each."""
+    """The making of a table, as a comment: nested JSON values, a line each."""
     lines = (f"{name}: {getattr(of, 'text', of)}" for name, of in flat(made))
     return "".join(f"% {' '.join(line.split())}\n" for line in lines)
 

@@ -78,7 +78,7 @@ def in_short(call: Call, text: str) -> str:
 
 
 def remarks(path: Path, intervals: Iterable[str]) -> list[dict[str, Any]]:
-    """What is good to know, and needs no action: cautions about intervals, and input that did not fit together."""
+    """Remarks that need no action: cautions about intervals, and input that did not fit together."""
     oddities = read_corpus(path)["oddities"] if is_replayed(path) else {}
     cautions = [_notice(f"{text[:1].upper()}{text[1:]}.", []) for text in intervals]
     return [*cautions, *(_notice(f"{what}: {len(names):,}", names) for what, names in oddities.items())]

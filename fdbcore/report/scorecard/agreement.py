@@ -1,4 +1,4 @@
-"""How far raters agree as plain text, alike for all suites: who rated, tables of who is compared, what was left out."""
+"""Agreement of raters as plain text, alike for all suites: who rated, tables of who is compared, what was left out."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ def estimates(title: str, found: Sequence[Mapping[str, Any] | None]) -> ColumnGr
 
 
 def _by_number(raters: Sequence[str], numbers: Mapping[str, str]) -> str:
-    """Who is compared; "people" has no number."""
+    """The compared raters; "people" has no number."""
     known = [numbers.get(each, each) for each in raters]
     return " and ".join(known) if len(known) == 2 else f"all {len(known)} people"

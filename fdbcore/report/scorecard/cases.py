@@ -16,11 +16,11 @@ from fdbcore.report.scorecard.tables import value_text
 from fdbcore.types.scorecard import Measure, Scorecard, ScoredCase, SuiteViews
 
 PER_CHUNK: Final = 200
-"""How many pictures are packed together."""
+"""Pictures that are packed together."""
 FIELDS: Final = ("condition", "system", "subset")
-"""What every case has one of; its groups of tags may be such, too."""
+"""Fields of which every case has one; its groups of tags may be such, too."""
 MOST: Final = 20_000
-"""How many cases a page lists: more make it slow to write and to open."""
+"""Cases that a page lists: more make it slow to write and to open."""
 
 
 def packed(value: object) -> str:
@@ -50,7 +50,7 @@ def pictures(views: SuiteViews, cases: Sequence[ScoredCase]) -> Iterator[list[st
 
 
 def listed(card: Scorecard, cases: Sequence[ScoredCase], of_calls: Mapping[str, str]) -> list[dict[str, Any]]:
-    """What the list needs to show, find and sort each case. of_calls: the addresses of pages by recording."""
+    """Cases with what the list needs to show, find and sort each. of_calls: the addresses of pages by recording."""
     whole = next((scale for scale in card.scales if scale.main), None)
     parts = [scale for scale in card.scales if whole is not None and scale.adds_to == whole.id]
     most = max([1.0, *(case.values.get(whole.id, 0.0) for case in cases)]) if whole is not None else 1.0

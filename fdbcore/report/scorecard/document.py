@@ -48,7 +48,7 @@ class FigureRow(Struct, frozen=True):
 
 
 class DifferenceRow(Struct, frozen=True):
-    """By how much system a exceeds system b in a measure, over the cases that both have."""
+    """System a's excess over system b in a measure, over the cases that both have."""
 
     condition: str
     measure: str
@@ -79,15 +79,15 @@ class TellingCase(Struct, frozen=True):
 
 
 class ProblemRow(Struct, frozen=True):
-    """What was left out, and why."""
+    """An item that was left out, and why."""
 
     where: str
     reason: str
 
 
 class ScorecardDocument(Struct, frozen=True):
-    """What the systems of a benchmark scored. Fields may be added under the same version; a field is never given
-    another meaning."""
+    """Scores of a benchmark's systems. Fields may be added under the same version; a field is never given another
+    meaning."""
 
     schema: Literal["fdbcore.scorecard/1"]
     suite: str
@@ -106,7 +106,7 @@ class ScorecardDocument(Struct, frozen=True):
 
 
 def document(card: Scorecard, suite: str) -> ScorecardDocument:
-    """What a scorecard says of systems. suite: the name of the benchmark. The single cases are in scores.json."""
+    """The document of a scorecard. suite: the name of the benchmark. The single cases are in scores.json."""
     return ScorecardDocument(
         "fdbcore.scorecard/1",
         suite,

@@ -18,7 +18,7 @@ NAME_WIDTH, PANEL_WIDTH, PANEL_GAP, ROW_HEIGHT, TOP = 196, 190, 62, 26, 46
 PANELS: Final = 3
 NAME_PX: Final = 13
 PATTERNS: Final = 3
-"""In how many ways the parts of a bar are filled; further parts begin anew."""
+"""Ways in which the parts of a bar are filled; further parts begin anew."""
 BETTER: Final = {-1: ", lower is better", 0: "", 1: ", higher is better"}
 MARKS: Final = ("system", "ceiling")
 """Groups of rows with a mark of their own; all others share one."""
@@ -66,7 +66,7 @@ def figures(card: Scorecard) -> dict[str, str]:
 
 
 def has_intervals(rows: Sequence[ScoreRow]) -> bool:
-    """Whether any of these rows has an interval to draw."""
+    """True if any of these rows has an interval to draw."""
     return any(figure.ci95 for row in rows for figure in row.measures.values())
 
 

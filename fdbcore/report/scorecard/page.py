@@ -106,7 +106,7 @@ def _said(evidence: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
 
 
 def _pooled(card: Scorecard) -> str:
-    """What figures, intervals and SD are."""
+    """The kinds of figures, intervals and SD."""
     kinds = [f"{kind}s" for kind in dict.fromkeys(scale.pools for scale in scales_of(card, card.rows))]
     *others, last = kinds or ["values"]
     named = f"{', '.join(others)} and {last}" if others else last

@@ -164,7 +164,7 @@ def _telling(one: Telling, scale: Measure, width: int) -> str:
 
 
 def problem_lines(problems: Sequence[Problem], width: int, title: str = "left out") -> Iterator[str]:
-    """How many things were left out, or as the title says, and the first of them."""
+    """The number of things left out, or as the title says, and the first of them."""
     if problems:
         yield f"{title}: {len(problems)}"
     for where, reason in problems[:PROBLEMS]:

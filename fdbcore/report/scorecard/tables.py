@@ -61,7 +61,7 @@ def headed(part: str, scales: Sequence[Measure]) -> tuple[str, list[str]]:
 
 
 def has_sd(rows: Sequence[ScoreRow], scale: Measure) -> bool:
-    """Whether a standard deviation stands beside the value of a main scale in any of the rows."""
+    """True if a standard deviation stands beside the value of a main scale in any of the rows."""
     return scale.main and any(row.figure(scale).sd is not None for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""Which systems are better than which others, in sentences: the first that a reader of a scorecard wants to know."""
+"""Systems that are better than others, in sentences: the first that a reader of a scorecard wants to know."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fdbcore.report.scorecard.screen import number_text
 from fdbcore.types.scorecard import Difference, Scorecard
 
 MOST: Final = 3
-"""How many names a sentence has."""
+"""Names that a sentence has, at most."""
 
 
 def verdicts(card: Scorecard, condition: str, systems: Sequence[str]) -> Iterator[str]:
-    """What differs between two systems; of more, which are better by the first main scale with a direction."""
+    """Differences between two systems; of more, which are better by the first main scale with a direction."""
     compared = [one for one in card.differences if one.condition == condition]
     if len(systems) == 2:
         yield from _of_two(card, compared)

@@ -1,4 +1,4 @@
-// What plotly draws on the timeline: lane A above, lane B below, the floor between them. It gets only the visible part
+// The timeline as plotly draws it: lane A above, lane B below, the floor between them. It gets only the visible part
 // and the same length again on both sides, for dragging, and never more detail than the screen can show.
 
 const LANES = { A: 2.35, B: -2.35 };

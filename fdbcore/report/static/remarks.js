@@ -1,4 +1,4 @@
-// What a suite says of spans of the call: bars in rows of their own at the top of the timeline, and lists to step through.
+// A suite's remarks on spans of the call: bars in rows of their own at the top of the timeline, and lists to step through.
 
 const REMARK_PITCH = 0.6;
 const REMARK_HEIGHT = 0.42;

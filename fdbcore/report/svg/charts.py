@@ -46,7 +46,7 @@ class Axis:
         return LEFT + _PLOT * (value - self.low) / (self.high - self.low)
 
     def counts(self, values: Sequence[float]) -> list[int]:
-        """How many values are in each bin; a value on an edge is in the bin above it."""
+        """Counts of values in each bin; a value on an edge is in the bin above it."""
         bins = np.floor((np.array(values, dtype=np.float64) - self.low) / self.width + 1e-9).astype(np.int64)
         counts: list[int] = np.bincount(np.clip(bins, 0, len(self.edges) - 2), minlength=len(self.edges) - 1).tolist()
         return counts

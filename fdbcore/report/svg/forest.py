@@ -55,7 +55,7 @@ def forest(rows: Sequence[ForestRow], unit: str) -> Forest:
 
 
 def axis_limits(least: float, most: float) -> tuple[float, float]:
-    """Where an axis begins and ends that holds all from `least` to `most`: at 0 only if the figures are near to it."""
+    """Limits of an axis that holds all from `least` to `most`: it begins at 0 only if the figures are near to it."""
     if least == most == 0:
         return 0.0, 1.0
     margin = MARGIN * ((most - least) or abs(most) or 1.0)

@@ -1,4 +1,4 @@
-"""What all drawings share: text that XML can hold, line wrapping, and standalone files for papers."""
+"""The shared part of all drawings: text that XML can hold, line wrapping, and standalone files for papers."""
 
 from __future__ import annotations
 

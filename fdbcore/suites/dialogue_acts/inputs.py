@@ -58,7 +58,7 @@ from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse, Unit
 
 TOKENS_OF_ACTS: Final = 150
-"""About what a model writes for the acts of a reply or a turn."""
+"""Tokens that a model writes for the acts of a reply or a turn, about."""
 
 
 def score(
@@ -141,7 +141,7 @@ def asked(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[UsesSe
 
 
 def _is_generated(path: Path) -> bool:
-    """Whether a run or a set has a maker, who may be asked."""
+    """True if a run or a set has a maker, who may be asked."""
     return ((path if path.is_dir() else path.parent) / GENERATED).is_file()
 
 
@@ -207,7 +207,7 @@ def _expected_of_turns(paths: Sequence[Path], options: Mapping[str, Any], out: P
 
 
 def _annotation(model: Model, left: int, of: int, tokens_in: float) -> ExpectedUse:
-    """What an annotator would be asked: so many texts of so many."""
+    """The requests to an annotator: so many texts of so many."""
     counts: dict[Unit, float] = {"text_in_tokens": tokens_in, "text_out_tokens": left * TOKENS_OF_ACTS}
     return expected_use(model.name, "annotation", left, of, counts, model.services())
 

@@ -30,7 +30,7 @@ SUM_TOLERANCE: Final = 0.01
 """Importances that sum to 1 within this are scaled to 1, which is noted; others are an error."""
 
 ROUNDING: Final = 1e-9
-"""What decimal fractions may be off by in binary: 0.99 is within the tolerance."""
+"""The error of decimal fractions in binary: 0.99 is within the tolerance."""
 
 
 class Step(Struct, frozen=True, omit_defaults=True):
@@ -136,7 +136,7 @@ class Record:
 
 
 class SaidApart(Struct, frozen=True):
-    """What a live party said beside its reply."""
+    """Words of a live party beside its reply."""
 
     part: Annotated[str, Meta(description="before its reply, in a further turn, or aside")]
     start_s: float
@@ -145,7 +145,7 @@ class SaidApart(Struct, frozen=True):
 
 
 class LiveReply(Struct, frozen=True):
-    """Where a reply lies in its call."""
+    """The place of a reply in its call."""
 
     call: Annotated[str, Meta(description="the folder of the recording")]
     start_s: Annotated[float | None, Meta(description="null if there is no reply")]
@@ -156,7 +156,7 @@ class LiveReply(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a system replied to the request of record `id`; without a reply, text is None, and `reason` says why.
+    """A system's reply to the request of record `id`; without a reply, text is None, and `reason` says why.
 
     set: the name of the set that has the record, or "". trial: which of several replies to one request, from 1.
     where: the line that it was read from, for messages. live: where the reply lies, if it was given in a call; a file
@@ -312,7 +312,7 @@ def _read(
 
 
 def _problem(where: str, line: Mapping[str, Any], error: InputError) -> Problem:
-    """What is wrong with a line, and for a response, which one it is."""
+    """The problem of a line, and for a response, which one it is."""
     hint = " (fdbcore score --as-given takes them as they are)" if isinstance(error, _SumError) else ""
     try:
         return Lost.of(where, f"{error}{hint}", (_text(line, "id"), _text(line, "system")))

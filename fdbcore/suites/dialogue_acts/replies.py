@@ -27,7 +27,7 @@ MISSED: Final = "missed"
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """How the words of live parties are found.
+    """Settings for the words of live parties.
 
     transcriber: what hears the turns that have no text; None: nobody. is_whole: all that a party said in the call is
     its reply, not its turn after the user's alone.
@@ -73,7 +73,7 @@ def _id_of(case: PlannedCase) -> str:
 
 
 def _reply(silent: Response, path: Path, hearing: Hearing, language: str) -> Response:
-    """What B replied in a case; without a reply, `silent` with the reason. InputError if this is not known."""
+    """B's reply in a case; without a reply, `silent` with the reason. InputError if this is not known."""
     outcome = outcome_in(path)
     if outcome is None:
         raise InputError("expected a conversation, got none yet: the run is not finished")
@@ -94,7 +94,7 @@ def _reply(silent: Response, path: Path, hearing: Hearing, language: str) -> Res
 
 
 def _is_heard_whole(reading: Reading, outcome: Outcome) -> bool:
-    """Whether a system that is not timed heard all that the user said, though the harness missed ticks."""
+    """True if a system that is not timed heard all that the user said, though the harness missed ticks."""
     samples = reading.parties.get("A", {}).get("samples")
     missed = [event["tick"] for event in reading.events if event["kind"] == MISSED]
     return outcome["side"] is None and samples is not None and all(tick * FRAME_SAMPLES >= samples for tick in missed)
@@ -126,7 +126,7 @@ def _spoken(silent: Response, reading: Reading, hearing: Hearing, language: str)
 def live_reply(
     call: str, asked: SpokenTurn | Turn | None, replied: Sequence[SpokenTurn | Turn], apart: Sequence[SaidApart] = ()
 ) -> LiveReply:
-    """Where the turns of a reply lie in a call, and how long after the turn that they answer."""
+    """The place of a reply's turns in a call, and how long after the turn that they answer."""
     if not replied:
         return LiveReply(call, None, None, None, apart)
     start_s, end_s = replied[0].start_s, replied[-1].end_s

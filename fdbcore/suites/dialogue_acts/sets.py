@@ -90,7 +90,7 @@ class Answers:
 
     @property
     def has_trials(self) -> bool:
-        """Whether the system replied to some record several times."""
+        """True if the system replied to some record several times."""
         return any(reply.trial > 1 for reply in self.replies)
 
 
@@ -172,7 +172,7 @@ def prompts_in(folder: Path) -> Path | None:
 
 
 def generated(folder: Path) -> Mapping[str, Any]:
-    """What `fdbcore dataset generate` wrote of a set into its folder, or a run that keeps it; empty without."""
+    """The note of `fdbcore dataset generate` on a set in its folder, or in a run that keeps it; empty without."""
     path = folder / GENERATED
     there: Mapping[str, Any] = read_json(path) if path.is_file() else {"schema": GENERATED_SCHEMA, "settings": {}}
     if there.get("schema") != GENERATED_SCHEMA:
@@ -278,7 +278,7 @@ def _joined(steps: Sequence[Step], text: str) -> Step:
     rationale = " ".join(filter(None, (step.rationale for step in steps)))
     quotes = [step.words for step in steps if step.words]
     words, start = " ".join(quotes), text.find(quotes[0]) if quotes else -1
-    if start >= 0 and (last := text.find(quotes[-1], start)) >= 0:  # what the text has from the first to the last
+    if start >= 0 and (last := text.find(quotes[-1], start)) >= 0:  # the text from the first to the last
         words = text[start : last + len(quotes[-1])]
     return Step(steps[0].act, sum(step.importance for step in steps), words, rationale=rationale)
 

@@ -4,7 +4,7 @@ A file `acts.toml` in a folder of prompts (see `prompts`) sets the acts of the s
 Without one, the acts are the seven of the paper.
 
     name = "mine"
-    rules.en = "..."                # how to annotate, after the definitions; none are needed
+    rules.en = "..."                # rules of annotation, after the definitions; none are needed
 
     [[acts]]
     name = "Question"
@@ -37,10 +37,10 @@ from fdbcore.runtime import misfits, unexpected, utf8_text
 from fdbcore.runtime.toml_values import toml_values
 
 DATA: Final = Path(str(files("fdbcore.suites.dialogue_acts"))) / "data"
-"""What ships with the suite."""
+"""Data that ship with the suite."""
 FILE: Final = "acts.toml"
 NO_ACT: Final = "none"
-"""What stands in the place of an act where there is none, so no act can have this name."""
+"""The name in place of an act where there is none, so no act can have this name."""
 MAX_TAGS: Final = 64
 MAX_SHORT: Final = 6
 
@@ -120,7 +120,7 @@ class TagSet:
         return replace(self, related={})
 
     def told(self, language: str) -> str:
-        """What a model is told in a language: the acts with their definitions, then the rules. "" if there are none."""
+        """The prompt in a language: the acts with their definitions, then the rules. "" if there are none."""
         if any(language not in act["definition"] for act in self.acts):
             return ""
         lines = [f"- {act['name']}: {act['definition'][language]}" for act in self.acts]
@@ -166,7 +166,7 @@ def tags_in(folder: Path | None) -> TagSet:
 
 
 def checked(path: Path) -> tuple[TagSetJson, list[str]]:
-    """What a TOML file has, and its faults, a line each. InputError if it cannot be read."""
+    """The content of a TOML file, and its faults, a line each. InputError if it cannot be read."""
     text = utf8_text(path)
     try:
         content: Any = toml_values(text)
@@ -176,7 +176,7 @@ def checked(path: Path) -> tuple[TagSetJson, list[str]]:
 
 
 def faults(content: TagSetJson) -> Iterator[str]:
-    """What is wrong with the content of a file, a line each: where, what was expected, what was found."""
+    """Faults of the content of a file, a line each: where, what was expected, what was found."""
     of_shape = [f"{where}: {reason}".lstrip(": ") for where, reason in misfits(content, TagSetJson, "")]
     if of_shape:
         yield from of_shape
@@ -210,7 +210,7 @@ def _of_act(where: str, act: TagJson) -> Iterator[str]:
 
 
 def _of_one_kind(key: str, values: Sequence[str]) -> Iterator[str]:
-    """What several acts have alike; upper and lower case are the same but in short names."""
+    """Faults of several acts that have a value alike; upper and lower case are the same but in short names."""
     alike: defaultdict[str, list[str]] = defaultdict(list)
     for value in values:
         alike[value if key == "short" else value.lower()].append(value)

@@ -54,7 +54,7 @@ NAMES: Final[Mapping[Version, Mapping[str, str]]] = {
         "background|ambient": BACKGROUND,
     },
 }
-"""What the name of a group has, as a regular expression, and the task that it then is."""
+"""Patterns of the names of groups, as regular expressions, and the task that each then is."""
 FILES: Final = {"pause": PAUSE, "turn_taking": TURN_TAKING, "interrupt": INTERRUPTION}
 """The files of labels that say the task of v1."""
 KINDS: Final[Mapping[str, LabelKind]] = {
@@ -71,7 +71,7 @@ AS_LONG: Final = "tail_s=0"
 SHORT_S: Final = 0.5
 """An output that ends so much before its input is as long as it: systems send whole frames."""
 AFTER_S: Final = 1.0
-"""How much of the audio after the last label is needed: the least in which a system can take over."""
+"""Audio after the last label that is needed: the least in which a system can take over."""
 MISSING: Final = "what is measured is missing"
 
 
@@ -263,7 +263,7 @@ def _check_user(clip: Clip, sample: UserSample, has_channel: bool) -> None:
 
 
 def _needed_s(sample: UserSample, otherwise_s: float) -> float:
-    """How much of the audio of a sample is needed; otherwise_s: where nothing is labelled."""
+    """The length of a sample's audio that is needed; otherwise_s: where nothing is labelled."""
     return max((end_s + AFTER_S for _, end_s in sample.spans), default=otherwise_s)
 
 
@@ -304,7 +304,7 @@ def _heard_through(path: Path, has_channel: bool = False) -> tuple[float, str | 
 
 
 def shortfall(sample: UserSample, reading: Reading) -> tuple[str, bool]:
-    """What is missing at the end of the audio of either side, "" if nothing is; and whether the sample can be scored.
+    """The part missing at the end of the audio of either side, "" if none is; and whether the sample can be scored.
 
     It cannot where the output, or the live call, ends before its input does and less than AFTER_S after the last label,
     or where nothing is labelled.
@@ -336,7 +336,7 @@ class HeardSample:
 
 
 def compared_s(reading: Reading) -> float:
-    """How much of the system's audio the published rules read, in s: as much as the user's file is long."""
+    """The length of the system's audio that the published rules read, in s: as much as the user's file is long."""
     length_s = reading.length_s("B")
     samples = reading.parties.get("A", {}).get("samples")
     return length_s if samples is None else min(length_s, samples / SAMPLE_RATE_HZ)

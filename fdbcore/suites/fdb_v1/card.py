@@ -1,5 +1,5 @@
-"""What people see of a scores document: the scorecard; beside it the ranges over recognisers, detectors and judges, and
-the tests before and after; and the picture of one sample: both sides on one axis in seconds, with the labels over them.
+"""Views of a scores document: the scorecard; beside it the ranges over recognisers, detectors and judges, and the tests
+before and after; and the picture of one sample: both sides on one axis in seconds, with the labels over them.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def card(document: Mapping[str, Any]) -> Scorecard:
 
 
 def _told(document: V1Document, card: Scorecard) -> Iterator[str]:
-    """What the systems did in each task, by our own measures, since these need no words; and which one is better."""
+    """The behaviour of systems in each task, by our measures, since these need no words; and which one is better."""
     for condition in card.conditions:
         rows = [row for row in card.rows if row.condition == condition and row.group == "system"]
         name, text = (
@@ -137,7 +137,7 @@ def _told(document: V1Document, card: Scorecard) -> Iterator[str]:
 
 
 def _counts(rows: Sequence[ScoreRow], name: str) -> str:
-    """How often it was in each system: "a in 3 of 4 samples, b in 0 of 1 sample"; "" if that is not known of any."""
+    """Counts of it in each system: "a in 3 of 4 samples, b in 0 of 1 sample"; "" if that is not known of any."""
     return ", ".join(
         f"{row.system} in {round(figure.value * n):,} of {counted(n, _counted(row.condition))}"
         for row in rows
@@ -146,7 +146,7 @@ def _counts(rows: Sequence[ScoreRow], name: str) -> str:
 
 
 def _counted(condition: str) -> str:
-    """What a sentence counts of a task."""
+    """The unit that a sentence counts of a task."""
     return "pause" if condition == PAUSE else "sample"
 
 
@@ -239,7 +239,7 @@ class V1Views(SuiteViews):
 
 
 def _tests_told(tests: Sequence[V1PairedTest]) -> Iterator[str]:
-    """What differs by a corrected p, and in how many tests; the page has all of them."""
+    """Differences by a corrected p, and in how many tests; the page has all of them."""
     for whose, of in (
         ("published", [(each, each.p_holm, each.difference) for each in tests]),
         ("ours", [(each, each.ours_p_holm, each.ours_difference) for each in tests]),

@@ -176,14 +176,14 @@ def of_activity(version: Version, sample: UserSample, dialogue: Dialogue) -> Fig
 
 
 def excluded_pauses(sample: UserSample, dialogue: Dialogue) -> Counter[str]:
-    """How many pauses of a sample are no opportunity to cut the user off, by why."""
+    """The number of a sample's pauses that are no opportunity to cut the user off, by why."""
     found = cut_offs(dialogue, KeptLabels(sample.name, sample.labels, [])).get(CUT_OFFS)
     return +Counter(found.excluded) if isinstance(found, Share) else Counter()
 
 
 def took_over(sample: UserSample, dialogue: Dialogue) -> bool:
-    """Whether the system spoke for at least 1 s from its first to its last sound; after an interruption, if there is
-    one. Where only backchannels are wanted, whether one stretch of its speech is as long.
+    """True if the system spoke for at least 1 s from its first to its last sound; after an interruption, if there is
+    one. Where only backchannels are wanted, if one stretch of its speech is as long.
     """
     since = max((in_ticks(span)[1] for span in sample.spans), default=0) if sample.task == INTERRUPTION else 0
     spoken = [(max(start, since), end) for start, end in dialogue.ipus["B"].tolist() if end > since]
@@ -225,7 +225,7 @@ def backchannels(segments: Sequence[Segment], words: Sequence[Segment]) -> tuple
 
 
 def histogram(candidates: Sequence[Segment], length_s: float) -> Floats:
-    """How many candidates touch each bin of 0.2 s of a sample of this length, and one more bin, also after 10.0 s."""
+    """Candidates in each bin of 0.2 s of a sample of this length, and one more bin, also after 10.0 s."""
     counts = np.zeros(int(length_s / BIN_S) + 1)
     for start_s, end_s in candidates:
         counts[int(start_s / BIN_S) : int(end_s / BIN_S) + 1] += 1
@@ -287,7 +287,7 @@ NO_SOUND: Final = Sound({}, {}, {}, {}, {})
 
 
 def lacking() -> str:
-    """Why pitch and intensity cannot be measured here; "" if they can."""
+    """The reason why pitch and intensity cannot be measured here; "" if they can."""
     return "" if find_spec("parselmouth") else "pitch and intensity need Praat: pip install 'fdbcore[prosody]'"
 
 
@@ -377,7 +377,7 @@ def _ours(side: Pcm, command: str | None) -> Features:
 
 
 def _features(pcm: Pcm, command: str | None, silence_db: float) -> Features:
-    """What is measured of audio at 16 kHz; where Praat finds no voice, 0, and nothing but silence, `silence_db`."""
+    """Features of audio at 16 kHz; where Praat finds no voice, 0, and nothing but silence, `silence_db`."""
     if command is not None:
         return {"utmos": quality(pcm, command)} if len(pcm) else {}
     if len(pcm) < PRAAT_S * RATE_HZ:

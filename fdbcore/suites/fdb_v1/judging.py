@@ -1,5 +1,5 @@
-"""Who hears samples and who judges them, and what they would be asked: how a reply fits an interruption (v1), and what
-the system did after an overlap (v1.5), by the published rule and by its corrected twin.
+"""Transcribers and judges of samples, and what they would be asked: how a reply fits an interruption (v1), and what the
+system did after an overlap (v1.5), by the published rule and by its corrected twin.
 
 Words are those that lie beside released outputs, and those of recognisers that the user names. The rubrics are in our
 own words (data/rubrics.toml). An answer that cannot be used is asked again, and is then missing, never a zero.
@@ -39,7 +39,7 @@ from fdbcore.types.scorecard import Figure
 from fdbcore.types.usage import ExpectedUse, Unit
 
 RELEASED: Final = "output.json"
-"""How the words beside released outputs are called; those of the user are in input.json, of clean ones in clean_*."""
+"""The name of words beside released outputs; those of the user are in input.json, of clean ones in clean_*."""
 LANGUAGE: Final = "en"
 BEYOND_S: Final = 0.5
 """So far before or after the audio a recogniser may place a word; further off, its time is of something else."""
@@ -51,9 +51,9 @@ ANSWERS: Final[Mapping[str, Sequence[int | str]]] = {
     "behaviour": list(BEHAVIOURS),
     "did": list(OUR_BEHAVIOURS),
 }
-"""What a judge may answer by each rubric; behaviour: by the published rule, did: by ours."""
+"""Answers that a judge may give by each rubric; behaviour: by the published rule, did: by ours."""
 RUBRICS: Final[Mapping[Version, Sequence[str]]] = {"fdb-v1": ["rating"], "fdb-v1.5": ["behaviour", "did"]}
-"""What is asked about each sample."""
+"""Rubrics of each sample."""
 TOLD: Final = {"rating": "rating", "behaviour": "behaviour, as published", "did": "behaviour, ours"}
 """The rubrics in words."""
 REASONS: Final = {"rating": "reason", "behaviour": "reason", "did": "did_reason"}
@@ -62,7 +62,7 @@ Evidence: TypeAlias = Mapping[str, Any]
 Marks: TypeAlias = Mapping[Path, Mapping[str, Any]]
 """By recording: the answer by each rubric, and its reason by the name in REASONS."""
 TOKENS_IN: Final = {"fdb-v1": 400, "fdb-v1.5": 900}
-"""About what a judge reads for a sample: the rubric, and the words of one side, or of both twice."""
+"""Tokens that a judge reads for a sample, about: the rubric, and the words of one side, or of both twice."""
 TOKENS_OUT: Final = 60
 
 
@@ -160,7 +160,7 @@ def lines(words: Sequence[SpokenWord]) -> list[dict[str, float | str]]:
 
 
 class V1Agreement(Struct, frozen=True):
-    """How far another judge, or another wording, agrees with the first one, on samples that both have marks of."""
+    """Agreement of another judge, or another wording, with the first one, on samples that both have marks of."""
 
     rubric: Annotated[str, Meta(description="rating; behaviour: as published; did: ours")]
     first: str
@@ -170,7 +170,7 @@ class V1Agreement(Struct, frozen=True):
 
 
 def raters_of(options: JudgeOptions) -> dict[str, tuple[Judge, int]]:
-    """Who judges by which wording, by name: the main one, the other judges, and the first with the other wording."""
+    """The judges with their wordings, by name: the main one, the other judges, and the first with the other wording."""
     first, *others = options.wordings
     raters = [*((judge, first) for judge in options.judges), *((options.judges[0], each) for each in others)]
     return {
@@ -195,7 +195,7 @@ def _check(name: str, marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> 
 def evidence_of(
     version: Version, cases: Sequence[HeardSample], words: Mapping[Path, Said]
 ) -> tuple[dict[Path, Evidence], int]:
-    """What a judge reads of each sample, and of how many others it would need the words of both sides.
+    """The evidence for a judge on each sample, and how many others would need the words of both sides.
 
     Of v1 it is only about interruptions.
     """
@@ -262,7 +262,7 @@ def _middle(name: str, marks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def agreement_of(cases: Sequence[HeardSample], found: Mapping[str, Marks]) -> Iterator[V1Agreement]:
-    """How far each other rater agrees with the main one, by rubric."""
+    """The agreement of each other rater with the main one, by rubric."""
     samples = {case.path: case.sample.name for case in cases}
     (main, first), *others = found.items() or [("", {})]
     for other, second in others:
@@ -292,8 +292,8 @@ def figures_of(marks: Mapping[str, Any], took_over: bool) -> Figures:
 
 @dataclass(frozen=True, slots=True)
 class ScoringWith:
-    """Who hears, by name; which other detectors; who judges; the backchannels of people by sample, and their file; the
-    command of a quality; whether the published table is shown.
+    """The transcribers, by name; which other detectors; who judges; the backchannels of people by sample, and their
+    file; the command of a quality; whether the published table is shown.
     """
 
     sources: Mapping[str, WordSource]

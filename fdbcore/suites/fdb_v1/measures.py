@@ -23,7 +23,7 @@ COMPAT: Final = "as published"
 OURS: Final = "ours"
 HEARD: Final = "as the released script hears the file"
 AT_16_KHZ: Final = "_at_16_khz"
-"""How the figures end that the released script gives of a file of another rate."""
+"""The ending of the figures that the released script gives of a file of another rate."""
 SPAN: Final = "words_span_s"
 FEATURES: Final = {
     "words_per_minute": ("speaking rate", "words/min", 0),
@@ -34,7 +34,7 @@ FEATURES: Final = {
     "intensity_sd_db": ("SD of intensity", "dB", 1),
     "utmos": ("quality", "", 2),
 }
-"""What is compared before and after an overlap: label, unit, decimals."""
+"""Features compared before and after an overlap: label, unit, decimals."""
 TESTED: Final = tuple(name for name in FEATURES if name != SPAN)
 BEHAVIOURS: Final[Mapping[str, str]] = {
     "respond": "addresses what was said in the overlap",
@@ -48,7 +48,7 @@ OUR_BEHAVIOURS: Final[Mapping[str, str]] = {
     "asks_again": "asks to repeat, or says that it has not understood",
     "neither": "breaks off and says no more, leaves a reply that was needed out, or turns to something else",
 }
-"""What a judge says that the system did, by the published rule and by its corrected twin."""
+"""Behaviours of the system that a judge may find, by the published rule and by its corrected twin."""
 
 
 def _scale(

@@ -1,5 +1,5 @@
-"""What the items of many samples give beside rows and differences: ranges over recognisers, detectors and judges; tests
-of how systems sound after an overlap, against before it and against the clean sample; and the published table of v1.
+"""Results over many samples beside rows and differences: ranges over recognisers, detectors and judges; tests of how
+systems sound after an overlap, against before it and against the clean sample; and the published table of v1.
 
 That table (data/published.json) stands beside on request; nothing is tested against it. It is that of the README of
 github.com/DanielLin94144/Full-Duplex-Bench, with the words of Parakeet-TDT 0.6B v2 (since June 2025). Results of v1.5
@@ -35,8 +35,8 @@ MAD_SCALE: Final = 1.4826
 
 
 class V1Range(Struct, frozen=True):
-    """What a figure is by several recognisers, detectors, or judges and wordings of their rubric, over the samples that
-    all of them have it of; the first is the one of the tables, which may be of more samples."""
+    """The range of a figure by several recognisers, detectors, or judges and wordings of their rubric, over the samples
+    that all of them have it of; the first is the one of the tables, which may be of more samples."""
 
     condition: str
     system: str
@@ -75,7 +75,7 @@ def published_rows() -> list[ScoreRow]:
 def ranges_of(
     by: RangeBy, items: Mapping[Path, ScoredItem], figures: Mapping[str, Mapping[Path, Figures]]
 ) -> Iterator[V1Range]:
-    """What figures are by several recognisers, detectors or judges, over the samples of which all that give it have it.
+    """Ranges of figures by several recognisers, detectors or judges, over samples of which all that give it have it.
 
     figures: by the name of each, those that hang on it; the first is the one of the tables.
     """
@@ -114,7 +114,7 @@ class TTest(Struct, frozen=True):
 
 
 class V1PairedTest(TTest, frozen=True, kw_only=True):
-    """How the system sounds after an overlap, against before it or against the clean sample.
+    """A test of the system's sound after an overlap, against before it or against the clean sample.
 
     The t-test is the published one: of samples judged "respond" that have words on each side, against all of the clean
     sample, without outliers, Holm over the tests of one task and system. ours: all samples, from the end of the overlap

@@ -70,7 +70,7 @@ class V1Item(Struct, frozen=True):
 
 
 class V1Settings(PooledWith, frozen=True, kw_only=True):
-    """What scored."""
+    """The transcribers, detectors and judge that scored."""
 
     transcribers: list[str]
     detectors: Annotated[list[str], Meta(description="the first is that of the recordings")]
@@ -108,7 +108,7 @@ class _Measured:
 
     @property
     def overlap_end_s(self) -> float:
-        """Where the overlap of v1.5 ends."""
+        """The end of the overlap of v1.5."""
         return self.case.sample.spans[0][1]
 
     @property
@@ -181,7 +181,7 @@ class _Scoring:
         return [own.case for own in self.samples.values()]
 
     def look(self, cases: Sequence[HeardSample]) -> None:
-        """What needs neither words nor a judge. A recording that cannot be read becomes a problem."""
+        """Measure what needs neither words nor a judge. A recording that cannot be read becomes a problem."""
         lacks_human, excluded = 0, Counter[str]()
         for number, case in enumerate(cases, 1):
             self.show(f"{number} of {len(cases)} samples measured")

@@ -82,7 +82,7 @@ CallKey: TypeAlias = ItemKey
 
 
 class RatedItem(Struct, frozen=True):
-    """What is read of an item of scores, also of earlier ones. verdicts: as JSON values."""
+    """The part that is read of an item of scores, also of earlier ones. verdicts: as JSON values."""
 
     record: str
     system: str
@@ -93,7 +93,7 @@ class RatedItem(Struct, frozen=True):
     verdicts: dict[str, Any] | None = None
 
     def said(self, judge: str) -> dict[str, dict[str, bool | None]]:
-        """What the judge, the matcher, and the published measures and ours say; of missing verdicts none is no."""
+        """Verdicts of the judge, the matcher, and the published measures and ours; of missing verdicts none is no."""
         published: dict[str, bool | None] = {}
         if (first_s := self.values.get("compat_first_response")) is not None:
             published["interruption"] = first_s < 0
@@ -110,14 +110,14 @@ class RatedItem(Struct, frozen=True):
 
 
 class KeptVerdicts(Struct, frozen=True):
-    """What is read of scores."""
+    """The part that is read of scores."""
 
     items: list[RatedItem]
     judging: dict[str, Any] | None = None
 
 
 def holds_verdicts(path: Path) -> bool:
-    """Whether it is a table of verdicts, by its header, or has scores of the suite."""
+    """True if it is a table of verdicts, by its header, or has scores of the suite."""
     found = {*columns_of(path)}
     return ({*NEEDED} <= found and bool({*METRICS} & found)) or _kept(path) is not None
 
@@ -198,7 +198,7 @@ def _condition(row: Mapping[str, str], where: str, of_call: tuple[str, str, int]
 
 
 def first_of(problems: Sequence[Problem]) -> str:
-    """What an error says of the problems that may have led to it."""
+    """The problems that may have led to an error, for its text."""
     return f" ({problems[0].where}: {problems[0].reason})" if problems else ""
 
 
@@ -235,7 +235,7 @@ def verdict_agreement(paths: Sequence[Path]) -> RaterAgreement:
 
 
 def _most(verdicts: Sequence[float]) -> Mark:
-    """What more than half of people say who can tell; None where they are split."""
+    """The verdict of more than half of the people who can tell; None where they are split."""
     twice = 2 * sum(verdicts)
     return None if twice == len(verdicts) else float(twice > len(verdicts))
 

@@ -55,7 +55,7 @@ FAILURES: Final[Mapping[FailureClass, tuple[str, str]]] = {
     "wrong_order": ("wrong order", "A call was made before the result that it needs had come."),
     "wrong_outcome": ("wrong outcome", "All calls are right, and the final state is not, as after a second booking."),
 }
-"""Why a recording does not pass, with a label and a meaning: the first that applies."""
+"""Reasons why a recording does not pass, with a label and a meaning: the first that applies."""
 
 
 class MadeCall(FunctionCall, frozen=True):
@@ -68,7 +68,7 @@ class MadeCall(FunctionCall, frozen=True):
 
     @property
     def answered_tick(self) -> int | None:
-        """When the system had its result; None if it got none."""
+        """The tick at which the system had its result; None if it got none."""
         return (self.tick if self.end_tick is None else self.end_tick) if self.status == "ok" else None
 
 
@@ -86,7 +86,7 @@ def made_calls(calls: Iterable[HeldToolCall]) -> list[MadeCall]:
 
 
 def _status(call: HeldToolCall) -> str:
-    """How a call ended. A service that gives an error object has answered, and has not done what it was asked to."""
+    """The end of a call. A service that gives an error object has answered, and has not done what it was asked to."""
     result = call.get("result")
     failed = call["status"] == "ok" and isinstance(result, Mapping) and result.get("status") == ERROR["status"]
     return "error" if failed else call["status"]
@@ -177,7 +177,7 @@ class CallReview:
         return any(self.pairs[number] > place and self.label[number].function == function for number in self.right)
 
     def is_stale(self, place: int) -> bool:
-        """Whether a call has a value that the user took back.
+        """True if a call has a value that the user took back.
 
         Arguments are told by their names; where the label has none of these names, all values are looked at.
         """
@@ -208,7 +208,7 @@ class CallReview:
         return answered is not None and answered <= self.calls[self.pairs[number]].tick
 
     def state_differences(self, found: Mapping[str, Mapping[str, Any]] | None) -> list[str]:
-        """How the final state differs from that of the expected calls. found: None: what the calls that ran leave.
+        """Differences of the final state from that of the expected calls. found: None: what the calls that ran leave.
 
         A right call may be made in other words than the label has: the state is that of its own words.
         """
@@ -297,7 +297,7 @@ def review(
 
 
 def same(expected: object, made: object) -> bool:
-    """Whether two values are the same by `plain_value`."""
+    """True if two values are the same by `plain_value`."""
     return plain_value(expected) == plain_value(made)
 
 
@@ -346,7 +346,7 @@ def _gone(calls: Sequence[MadeCall]) -> Iterator[int]:
 def _fits(
     number: int, made: MadeCall, raw: Sequence[FunctionCall], label: Sequence[FunctionCall], calls: Sequence[MadeCall]
 ) -> bool:
-    """Whether a call is right for an expected one."""
+    """True if a call is right for an expected one."""
     if made.function != raw[number].function or made.status in REFUSED:
         return False
     args = _complete(made)

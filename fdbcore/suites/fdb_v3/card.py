@@ -195,7 +195,7 @@ def _failing(rows: Sequence[ScoreRow], items: Sequence[V3Item]) -> Iterator[str]
 
 
 def _trials(condition: str, found: V3Scores) -> Iterator[str]:
-    """How often systems pass in the most trials that they have of a recording."""
+    """Pass rates of systems in the most trials that they have of a recording."""
     most = {each.system: each.by_k[-1] for each in found.passes if each.condition == condition}
     for k in dict.fromkeys(each.k for each in most.values()):
         shares = [
@@ -249,7 +249,7 @@ class V3Views(SuiteViews):
         return static("lanes.css")
 
     def legend(self) -> str:
-        """How to read them."""
+        """A key to them."""
         return (
             '<p class="note">Bars are speech and calls, from their arguments to their results; a call without a '
             "result has a dashed outline. The dashed line is the user&#x27;s end.</p>"
@@ -288,7 +288,7 @@ def _agreement_cells(judging: V3Judging) -> Iterator[tuple[Cell, list[Cell | str
 
 
 def _agreement(judging: V3Judging) -> Iterator[tuple[str, str, list[tuple[str, str]], list[str]]]:
-    """What is compared, of whom; n; both figures with their intervals; how often both, one or neither said yes."""
+    """The thing compared, of whom; n; both figures with their intervals; how often both, one or neither said yes."""
     numbers = {name: str(number) for number, name in enumerate(judging["judges"], 1)}
     for each in judging["agreement"]:
         first, second = (numbers.get(name, name) for name in each.raters)

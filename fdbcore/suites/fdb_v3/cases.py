@@ -44,7 +44,7 @@ class GivenVerdict(Struct, frozen=True, omit_defaults=True):
 
 
 class V3Verdicts(Struct, frozen=True):
-    """What the first judge says of a call, by the released label."""
+    """Verdicts of the first judge on a call, by the released label."""
 
     arguments: Annotated[list[GivenVerdict | None], Meta(description="of each expected call; null: it was not made")]
     response: Annotated[GivenVerdict | None, Meta(description="null: it was not asked")]
@@ -55,7 +55,7 @@ class V3Verdicts(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
-    """What one system did with one recording, as far as its file says. has_failed: it was not completed.
+    """The result of one system on one recording, as far as its file says. has_failed: it was not completed.
 
     user_words: of the user, as far as they were transcribed. first_word_s: when the system began to speak, where the
     file says so.
@@ -77,7 +77,7 @@ class SystemResult:
         )
 
     def leaves_right_state(self, expected: Iterable[ExpectedCallEntry]) -> bool:
-        """Whether its calls leave the world as the expected ones do.
+        """True if its calls leave the world as the expected ones do.
 
         References count all calls of the label, also the optional ones that were not made.
         """
@@ -139,7 +139,7 @@ class V3Case:
 
     @property
     def is_silent(self) -> bool:
-        """Whether it has neither speech nor words nor transcript."""
+        """True if it has neither speech nor words nor transcript."""
         return not self.speech and not self.log.transcript.strip()
 
     def log_by(self, label: LabelKind) -> SystemLog:

@@ -1,4 +1,4 @@
-"""What `fdbcore scenarios` does with recorded scenarios: imports a released folder, and checks files."""
+"""Actions of `fdbcore scenarios` on recorded scenarios: it imports a released folder, and checks files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fdbcore.types.scorecard import Figure, Measure
 MOST_COLUMNS: Final = 100
 
 _JUDGED: Final = ("response_quality", "filler", "completion")
-"""What only a judge can say."""
+"""Measures that only a judge can give."""
 
 
 def validate(options: Mapping[str, Any], console: Console) -> bool:

@@ -104,7 +104,7 @@ class SystemLog:
 
 
 def user_end_s(words: Sequence[AsrWord]) -> float:
-    """When the user has finished, as published: the end of the last word before the first gap of more than 2.0 s.
+    """The user's end, as published: the end of the last word before the first gap of more than 2.0 s.
 
     0 without words. A pause of more than 2 s within the request ends it there.
     """
@@ -135,7 +135,7 @@ def _is(value: object, annotation: str) -> bool:
 
 
 def turn_taken(log: SystemLog) -> bool:
-    """Whether the system said anything at all, at any time."""
+    """True if the system said anything at all, at any time."""
     return bool(log.transcript.strip()) or bool(log.words)
 
 
@@ -154,7 +154,7 @@ def tool_selection(log: SystemLog) -> float:
 
 
 def matches_exactly(expected: Mapping[str, Any], made: Mapping[str, Any]) -> bool:
-    """Whether the exact matcher takes the arguments of a call for the expected ones.
+    """True if the exact matcher takes the arguments of a call for the expected ones.
 
     Each expected argument must be there. One that begins with "$" may have any value, texts are compared without case,
     outer spaces, and underscores for spaces, and all else must be equal. Further arguments do not count.
@@ -214,7 +214,7 @@ def right_pairs(right: Sequence[Sequence[int]], by_weight: Sequence[int]) -> dic
 
 
 def _can_deal(choices: Sequence[Sequence[int]], taken: set[int] | None = None) -> bool:
-    """Whether each can have one of its choices for itself, without those that are taken (Kuhn 1955)."""
+    """True if each can have one of its choices for itself, without those that are taken (Kuhn 1955)."""
     owner: dict[int, int] = {}
 
     def give(number: int, tried: set[int]) -> bool:
@@ -268,7 +268,7 @@ def argument_accuracy(log: SystemLog) -> float | None:
 
 
 def failure(log: SystemLog, gate: bool = False) -> FailureKind | None:
-    """Why a recording does not pass; None if it does, or if a missing verdict leaves that open.
+    """The reason why a recording does not pass; None if it does, or if a missing verdict leaves that open.
 
     gate: whether a system that says nothing fails, as the paper implies and its code does not do.
     """
@@ -279,7 +279,7 @@ def failure(log: SystemLog, gate: bool = False) -> FailureKind | None:
 
 
 def passes(log: SystemLog, gate: bool = False) -> bool | None:
-    """Whether a recording passes; None if a missing verdict leaves that open. gate: see `failure`."""
+    """True if a recording passes; None if a missing verdict leaves that open. gate: see `failure`."""
     if failure(log, gate) is not None:
         return False
     return None if None in right_arguments(log) else True

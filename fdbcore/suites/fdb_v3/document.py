@@ -46,7 +46,7 @@ SecondsFromStart: TypeAlias = Annotated[float | None, Meta(description="s from t
 
 @dataclass(slots=True)
 class Read:
-    """What was read of runs and released folders. sets: the data cards of their recordings. played: how runs did."""
+    """Data read of runs and released folders. sets: the data cards of their recordings. played: how runs did."""
 
     cases: list[V3Case] = field(default_factory=list)
     lost: list[LostCall] = field(default_factory=list)
@@ -111,7 +111,7 @@ class V3Item(Struct, frozen=True):
 
 
 class V3Settings(PooledWith, frozen=True, kw_only=True):
-    """How the figures were computed."""
+    """Settings with which the figures were computed."""
 
     transcriber: str | None
 
@@ -138,7 +138,7 @@ class V3Scores(Scores, frozen=True, kw_only=True):
 
 
 def condition_of(case: V3Case) -> str:
-    """How the tools behave towards a system, and what the call goes over, in words."""
+    """The condition of a call: how the tools behave towards a system, and what the call goes over, in words."""
     if case.world is None:
         return RELEASED
     told = [f"{PEOPLE if case.by_person else ''}tools: {case.world.get('latency', 'instant')}"]

@@ -62,7 +62,7 @@ LATEST_S: Final = 86_400.0
 
 
 class ReleasedTurn(TypedDict):
-    """What a user says, and what a system should reply."""
+    """A turn: what a user says, and what a system should reply."""
 
     user: NotRequired[str]
     ai: NotRequired[str]
@@ -118,7 +118,7 @@ class ReleasedToolCall(TypedDict):
 
 
 class ReleasedResult(TypedDict):
-    """What a system did: a result_{provider}.json. A run that failed has few of these. What is Any is not read."""
+    """A system's result: a result_{provider}.json. A run that failed has few of these. What is Any is not read."""
 
     pid: NotRequired[Any]
     example_id: NotRequired[Any]
@@ -143,8 +143,8 @@ class ReleasedResult(TypedDict):
 
 @dataclass(slots=True)
 class Imported:
-    """What was found in a folder. results: of each system, by the id of the record. problems: a line for each file
-    that was left out. unknown: the fields that are not understood, with the number of files. scenarios: by id, unread.
+    """The content of a folder. results: of each system, by the id of the record. problems: a line for each file that
+    was left out. unknown: the fields that are not understood, with the number of files. scenarios: by id, unread.
     """
 
     records: list[RecordedScenarioEntry] = field(default_factory=list)
@@ -287,7 +287,7 @@ def _audio(path: Path, base: Path) -> RecordedAudioEntry:
 
 
 def _results(record_id: str, folder: Path, base: Path, found: Imported) -> Iterator[ResultEntry]:
-    """What systems did with a recording, which is read, too."""
+    """Results of systems on a recording, which is read, too."""
     for path in sorted(folder.glob("result_*.json")):
         match = _RESULT.fullmatch(path.name)
         assert match is not None

@@ -31,7 +31,7 @@ SAID_NOTHING: Final = Verdict(False, "it said nothing")
 
 
 class V3Judging(JudgingSpent):
-    """How judges were asked, what that took, and how far they agree with the exact matcher and with each other."""
+    """The use of judges, what that took, and how far they agree with the exact matcher and with each other."""
 
     judges: Annotated[list[str], Meta(description="the first one gives the verdicts of all tables")]
     agreement: list[JudgeAgreement]
@@ -40,7 +40,7 @@ class V3Judging(JudgingSpent):
 
 @dataclass(slots=True)
 class JudgedCases:
-    """What is told of judging. judging: of the document; None without a judge. told: what was asked now, in words."""
+    """The results of judging. judging: of the document; None without a judge. told: what was asked now, in words."""
 
     problems: Sequence[Problem] = ()
     warnings: Sequence[str] = ()
@@ -80,7 +80,7 @@ def judge_cases(
 
 
 class CaseQuestions(NamedTuple):
-    """What one judge is asked about one case. questions: by what is judged, see `questions_of`. number: of the case."""
+    """Questions to one judge about one case. questions: by what is judged, see `questions_of`. number: of the case."""
 
     judge: str
     number: int
@@ -165,7 +165,7 @@ def _missing(verdicts: CaseVerdicts, by: str, repeats: int) -> Iterator[str]:
 
 
 def _warnings(cases: Sequence[V3Case]) -> Iterator[str]:
-    """What a judge could not be asked, and why."""
+    """Warnings of what a judge could not be asked, and why."""
     if deaf := sum(case.b_words is None for case in cases):
         yield (
             f"response, filler and key information are unscored in {deaf} of {len(cases)} calls: "

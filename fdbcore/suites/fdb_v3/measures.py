@@ -81,7 +81,7 @@ def figures(case: V3Case, log: SystemLog | None = None) -> OurFigures:
 
 
 def _corrects(case: V3Case) -> bool:
-    """Whether the user takes something back."""
+    """True if the user takes something back."""
     record = case.record
     return bool(record.rollback_test or record.rollback) or CORRECTION in record.disfluencies
 
@@ -108,7 +108,7 @@ def _filler(filler: str | None, words: Sequence[AsrWord]) -> dict[str, float | N
 def _latencies(
     calls: Sequence[MadeCall] | None, speech: Sequence[Span], user_end_tick: int | None, key_start_s: float | None
 ) -> dict[str, float | None]:
-    """Where the time goes from the user's end to the key information, by the ids of measures; None where there is none.
+    """Latencies from the user's end to the key information, by the ids of measures; None where there is none.
 
     calls: by their time, all that were made: refused, cancelled and failed ones take time too; None: a time is not
     known. speech: the system's,
@@ -146,7 +146,7 @@ def _ms(ticks: float) -> float:
 
 
 def _covered(stretches: Iterable[Span], start: float, end: float) -> float:
-    """How much of start to end lies in any of the stretches."""
+    """The part of start to end that lies in any of the stretches."""
     covered, upto = 0.0, start
     for first, last in sorted(stretches):
         low, high = max(first, upto), min(last, end)

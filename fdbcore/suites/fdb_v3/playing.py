@@ -1,4 +1,4 @@
-"""How recordings are played to systems: who plays them, with which tools, and when a call is over."""
+"""The playing of recordings to systems: who plays them, with which tools, and when a call is over."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from fdbcore.suites.fdb_v3.world import KIND, fdb_v3_world
 from fdbcore.types import TICKS_PER_S, CallEnd, Clip, Material, Problem, SideA, User
 
 RECORDINGS: Final = "recordings.json"
-"""What a run keeps: the file of recorded scenarios that it plays."""
+"""The file of recorded scenarios that a run plays, which it keeps."""
 LEFT_OUT: Final = "left_out.json"
-"""What a run keeps, if there is any: the records that cannot be played, and why."""
+"""The file, if there is any, of the records that a run cannot play, and why."""
 SET: Final = "fdb3.json"
 """The name of such a file in a folder."""
 
@@ -57,7 +57,7 @@ CLIP_DEFAULTS: Final = {"channel": "mean", "tail_s": "30"}
 
 
 class V3Played(Struct, frozen=True):
-    """How a run played its recordings."""
+    """A run's way of playing its recordings."""
 
     run: str
     clock: str
@@ -131,7 +131,7 @@ def _with_columns(user: User, record: RecordedScenarioEntry, ends: CallEnd | Non
 
 
 def instructions() -> str:
-    """What systems are told that take instructions and whose addresses set none."""
+    """Instructions for systems that take them and whose addresses set none."""
     return (files("fdbcore.suites.fdb_v3") / "data" / "agent.en.txt").read_text(encoding="utf-8").strip()
 
 
@@ -179,7 +179,7 @@ def left_out_of(run: Path) -> list[Problem]:
 
 
 def playing_of(run: Path, planned: PlannedRun) -> V3Played:
-    """How a run played its recordings, as its plan says."""
+    """A run's way of playing its recordings, as its plan says."""
     plan = planned["plan"]
     user = plan["a"][0] if isinstance(plan["a"], list) else plan["a"]
     tools = {name: value for name, value in plan.get("tools", {}).items() if name != "functions"}
@@ -233,7 +233,7 @@ def _showing(place: str, query: str, text: str) -> str:
 
 
 def task_of(record: RecordedScenarioEntry) -> str:
-    """What a person is shown: the request as the recording has it, and how it is to be acted."""
+    """The task for a person: the request as the recording has it, and how it is to be acted."""
     lines = [
         record.title,
         f"Say this, as you would say it: {record.script}",

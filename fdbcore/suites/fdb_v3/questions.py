@@ -1,4 +1,4 @@
-"""What a judge is asked about a system on a recording, in our words, and what it says by its answers.
+"""Questions to a judge about a system on a recording, in our words, and what its answers mean.
 
 The three judges are those of Full-Duplex-Bench v3 (Lin et al., arXiv 2604.04847), whose prompts are not copied: of
 arguments, of the response, and of filler and key information.
@@ -79,14 +79,14 @@ SPEECH: Final = Rubric(
 )
 """Judge C, of what was said when."""
 PARTS: Final = ("filler", "key")
-"""What judge C looks for."""
+"""Parts that judge C looks for."""
 SLACK_S: Final = 0.5
 """Times of a judge may lie so far beyond the words that it read."""
 _WORD: Final = re.compile(r"\w+")
 
 
 class SpeechVerdict(NamedTuple):
-    """What a judge found in what was said. n: answers that can be used; 0: no verdict, `reason` then says why.
+    """Findings of a judge in what was said. n: answers that can be used; 0: no verdict, `reason` then says why.
 
     filler, key: None: not there. why_not: why other answers cannot be used, if there are any.
     """
@@ -100,7 +100,7 @@ class SpeechVerdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CaseVerdicts:
-    """What one judge says of a system on a recording. arguments: by `pair_key`. None: it was not asked."""
+    """Verdicts of one judge on a system on a recording. arguments: by `pair_key`. None: it was not asked."""
 
     arguments: Mapping[str, Verdict] = field(default_factory=dict)
     response: Verdict | None = None

@@ -75,7 +75,7 @@ class KnownSound(NamedTuple):
 
 
 def level(pcm: npt.NDArray[np.int16]) -> float:
-    """How loud (n,) samples are: their RMS."""
+    """The level of (n,) samples: their RMS."""
     return float(np.sqrt(np.mean(pcm.astype(np.float64) ** 2)))
 
 
@@ -126,7 +126,7 @@ def _likeness(windows: Levels, sought: Levels) -> Levels:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What the system does with a recording, in ticks from its beginning.
+    """The actions of the system on a recording, in ticks from its beginning.
 
     calls: in their order; the first `early` of them begin at early_tick, the others not before calls_tick. reply_tick:
     None for REPLY_TICKS after the last result.
@@ -141,7 +141,7 @@ class Rehearsal:
 
 
 def rehearsal(record: RecordedScenarioEntry, fault: str | None) -> Rehearsal:
-    """What a system with this fault, or with none, does with a recording."""
+    """The actions of a system with this fault, or with none, on a recording."""
     calls, end = tuple(record.as_released), record.user_end_tick
     assert end is not UNSET
     right = Rehearsal(calls, end + CALLS_TICKS, record.reply)
@@ -278,7 +278,7 @@ class Rehearsed(Endpoint):
         self._answered_tick = tick
 
     def log(self) -> Sequence[Happening]:
-        """What it says."""
+        """Events of what it says."""
         happened, self._happened = self._happened, []
         return happened
 

@@ -1,4 +1,4 @@
-"""What cases are worth: our measures beside the published ones, for each system, over all and over slices.
+"""Values of cases: our measures beside the published ones, for each system, over all and over slices.
 
 Recordings of one speaker resemble each other, and so do recordings of one scenario: see `fdbcore.results.pooling`. The
 published measures are pooled as published, without intervals.
@@ -41,7 +41,7 @@ CALLS: Final = ("no call", "one call", "two calls", "three or more calls")
 SLICES: Final = (
     *get_args(Domain), *get_args(Difficulty), *CALLS, *get_args(Disfluency), "rollback", "no rollback"
 )  # fmt: skip
-"""What Pass@1 is divided by, as in the released reports. A recording is in one slice of each kind, but in that of every
+"""Slices of Pass@1, as in the released reports. A recording is in one slice of each kind, but in that of every
 disfluency that it is tagged with."""
 
 SCALES: Final = (
@@ -50,12 +50,12 @@ SCALES: Final = (
 """The columns of the scorecard."""
 
 WORDLESS: Final = ("tool_selection_all", "argument_accuracy_all", "passed", "preemptive")
-"""What can be told without words of the system."""
+"""Measures that can be told without words of the system."""
 _KINDS: Final = ("passed", "tool_selection", "argument_accuracy", "response_quality")
 OF_SLICES: Final = {REPAIRED.id, *(PUBLISHED[name].id for name in PUBLISHED if name.removesuffix("_all") in _KINDS)}
 """The published measures that are told of slices, too."""
 PEOPLE: Final = "people, "
-"""What the condition of calls with people begins with; the rest is that of the recordings."""
+"""The beginning of the condition of calls with people; the rest is that of the recordings."""
 LEAST_SYSTEMS: Final = 3
 """Two systems are in the same order, or in the other one: that says little."""
 
@@ -84,7 +84,7 @@ class CaseStudy(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What it is about."""
+        """The subject of the study."""
         return f"{self.record}, {self.about}"
 
     def table(self) -> list[list[str]]:
@@ -163,7 +163,7 @@ class MeasuredCase(NamedTuple):
         return {} if has_passed is None else {REPAIRED.id: has_passed}
 
     def item(self, label: LabelKind = "as_released") -> ScoredItem:
-        """What is pooled of it; by the repaired label the published measures alone."""
+        """The item that is pooled of it; by the repaired label the published measures alone."""
         record, values = self.case.record, self.published(label)
         if label == "as_released":
             values = {**self.ours, **values, **self._passed_repaired()}
@@ -205,7 +205,7 @@ def measured(condition: str, cases: Sequence[V3Case], is_judged: bool) -> Iterat
 
 
 class LatencyExtremes(Struct, frozen=True):
-    """What is also published of a latency from the user's end, in s. upper_median_s: at n // 2 of the sorted ones."""
+    """Extremes of a latency from the user's end, in s, also published. upper_median_s: at n // 2 of the sorted ones."""
 
     condition: str
     system: str
@@ -217,7 +217,7 @@ class LatencyExtremes(Struct, frozen=True):
 
     @classmethod
     def of(cls, condition: str, system: str, measure: str, values: Iterable[float]) -> LatencyExtremes:
-        """Those of a latency in s, of one recording or more."""
+        """The extremes of a latency in s, of one recording or more."""
         found = sorted(values)
         return cls(condition, system, measure, len(found), found[0], found[-1], found[len(found) // 2])
 
@@ -258,7 +258,7 @@ def _counts(cases: Sequence[MeasuredCase], label: LabelKind) -> dict[str, int]:
 
 
 def latencies(items: Iterable[ScoredItem]) -> Iterator[LatencyExtremes]:
-    """What is published of latencies beside the mean and the SD of rows."""
+    """Published figures of latencies beside the mean and the SD of rows."""
     for (condition, system), own in by_system(items).items():
         for scale in (each for each in PUBLISHED.values() if each.unit):
             if values := [value for item in own for value in item.values.get(scale.id, ())]:
@@ -266,7 +266,7 @@ def latencies(items: Iterable[ScoredItem]) -> Iterator[LatencyExtremes]:
 
 
 class RankAgreement(Struct, frozen=True):
-    """How alike people and recordings rank systems by a measure, on the scenarios that both have."""
+    """Agreement of people and recordings in ranking systems by a measure, on the scenarios that both have."""
 
     condition: str
     measure: str
@@ -276,7 +276,7 @@ class RankAgreement(Struct, frozen=True):
 
 
 def ranks_of(items: Sequence[ScoredItem]) -> Iterator[RankAgreement]:
-    """How alike people and recordings rank systems, under the same tools.
+    """The agreement of people and recordings in ranking systems, under the same tools.
 
     Spearman's correlation of the systems that both have, by their figures on the scenarios that both have.
     """

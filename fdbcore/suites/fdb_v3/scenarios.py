@@ -82,7 +82,7 @@ class RecordedAudioEntry(Struct, frozen=True):
 
 
 class ResultEntry(Struct, frozen=True, omit_defaults=True):
-    """What a system did with the recording, elsewhere. result, audio: paths from the folder of this file."""
+    """The result of a system on the recording, elsewhere. result, audio: paths from the folder of this file."""
 
     provider: str
     result: str
@@ -98,7 +98,7 @@ class SpokenWordEntry(Struct, frozen=True):
 
 
 class DisfluencySpan(Struct, frozen=True):
-    """Where a disfluency lies, in ticks of 10 ms from the beginning of the recording."""
+    """The place of a disfluency, in ticks of 10 ms from the beginning of the recording."""
 
     kind: Disfluency
     start_tick: int
@@ -137,7 +137,7 @@ class RecordedScenarioEntry(Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class DataCard(Struct, frozen=True):
-    """Where the recordings come from, and how many there are. silent_scenarios: those without a recording."""
+    """The origin of the recordings, and how many there are. silent_scenarios: those without a recording."""
 
     recordings: int
     scenarios: int
@@ -159,7 +159,7 @@ class RecordedScenarioFile(Struct, frozen=True):
 
 
 def holds_scenarios(path: Path) -> bool:
-    """Whether this is "smoke", a file of recorded scenarios, if perhaps a faulty one, or a folder with recordings."""
+    """True if this is "smoke", a file of recorded scenarios, if perhaps a faulty one, or a folder with recordings."""
     if str(path) == "smoke":
         return True
     if path.is_dir():
@@ -215,7 +215,7 @@ def _faults_of(record: RecordedScenarioEntry, n_of_id: int, path: Path) -> Itera
 
 
 def _length_ticks(record: RecordedScenarioEntry, base: Path) -> float:
-    """How long the recording is, as its header says, else as the record does; infinite if neither does."""
+    """The length of the recording, as its header says, else as the record does; infinite if neither does."""
     length_s = record.audio.length_s or math.inf
     if (audio := base / record.audio.path).is_file():
         with AudioFile(audio) as file:
@@ -261,7 +261,7 @@ def _misplaced(record: RecordedScenarioEntry, length_ticks: float, where: str) -
 
 
 def counts_of(records: Sequence[RecordedScenarioEntry]) -> dict[str, int]:
-    """How many recordings, scenarios and speakers there are."""
+    """Counts of recordings, scenarios and speakers."""
     return {
         "recordings": len(records),
         "scenarios": len({each.scenario for each in records}),
@@ -294,7 +294,7 @@ def repaired(released: Sequence[ExpectedCallEntry], script: str) -> tuple[list[E
 def _changes(
     number: int, call: ExpectedCallEntry, calls: Sequence[ExpectedCallEntry], script: str
 ) -> Iterator[list[RepairEntry]]:
-    """What is to be changed, step by step: each step sees what the ones before have made of the call."""
+    """Changes that are to be made, step by step: each step sees what the ones before have made of the call."""
     yield list(_arguments(number, call))
     yield list(_references(number, call, calls))
     yield list(_city(number, call, script))

@@ -32,7 +32,7 @@ from fdbcore.types.usage import ExpectedUse
 
 LANGUAGE: Final = "en"
 TOKENS_OF_A_VERDICT, TOKENS_OF_SPEECH = 60, 120
-"""What a judge writes for a verdict with its reason, and for filler and key information, which it copies."""
+"""Tokens that a judge writes for a verdict with its reason, and for filler and key information, which it copies."""
 KEPT_ANSWERS: Final = "judged.json"
 """In the results folder: what judges answered about released results. Those about calls lie with the calls."""
 
@@ -121,7 +121,7 @@ def _replayed(
 
 @dataclass(frozen=True, slots=True)
 class V3Scoring:
-    """Who hears the calls (nobody, or one), who judges them, and whether the paper's tables stand beside."""
+    """The transcriber of the calls (none, or one), the judges, and whether the paper's tables stand beside."""
 
     sources: Sequence[WordSource]
     judges: JudgeOptions
@@ -202,7 +202,7 @@ def _take_side(case: V3Case, heard: Transcript) -> None:
 def expected(
     paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
 ) -> Iterator[ExpectedUse]:
-    """What `score` would ask with these arguments; the transcriber first. Errors as of `score`.
+    """The requests of `score` with these arguments; to the transcriber first. Errors as of `score`.
 
     The questions are those that scoring asks. Where words are not known yet, speech has as many as people say on
     average. Nobody can foresee what has to be asked again.

@@ -171,7 +171,7 @@ class PaperServices(ToolServices):
 
 
 FUNCTIONS: Final = ReleasedServices().functions()
-"""What a label can expect, by name."""
+"""Functions that a label can expect, by name."""
 
 
 class FunctionCall(Struct, frozen=True):
@@ -218,7 +218,7 @@ def _possible(args: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, An
 
 
 def state_differences(expected: Changed, found: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What differs between the state that is expected and that of a conversation: a line each; empty if nothing does.
+    """Differences between the expected state and that of a conversation: a line each; empty if there are none.
 
     Keys and values are compared by `plain_value`. ANY is the same as each key and each value.
     """
@@ -261,7 +261,7 @@ RELEASED_LATENCIES: Final = {
     "calculate_commute": PROFILES["normal"],
     "update_search_filter": PROFILES["fast"],
 }
-"""Those of the released code, whatever its profile is; its other eight functions answer at once."""
+"""Latencies of the released code, whatever its profile is; its other eight functions answer at once."""
 
 _LATENCY: Final = replace(
     LATENCY, form=f"{AS_RELEASED}, {LATENCY.form}", fits=lambda text: text == AS_RELEASED or LATENCY.fits(text)

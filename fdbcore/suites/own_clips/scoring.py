@@ -124,8 +124,8 @@ def _refuse_of_others(named: Sequence[str], known: Sequence[tuple[str, Sequence[
 def _columns(
     table: CallTable, of_labels: Collection[str], known: Sequence[tuple[str, Sequence[Path]]], oddities: Oddities
 ) -> dict[int, dict[str, str]]:
-    """What the rows of each clip say of it. of_labels: the columns that do not. SettingsError if rows differ in that,
-    or for a column that has the name of one that every run has."""
+    """The columns of each clip, by its rows. of_labels: the columns that are not among them. SettingsError if rows
+    differ in that, or for a column that has the name of one that every run has."""
     index = NameIndex(known)
     table = table.naming(index)
     named = [row[table.files[0]] for row in table.rows]
@@ -328,7 +328,7 @@ def card(document: Mapping[str, Any]) -> Scorecard:
 
 
 def _statements(card: Scorecard) -> Iterator[str]:
-    """Which systems are better, over each line."""
+    """Systems that are better, over each line."""
     for line in card.conditions:
         if told := " ".join(verdicts(card, line, [row.system for row in card.rows if row.condition == line])):
             yield f"{line}: {told}" if len(card.conditions) > 1 else told

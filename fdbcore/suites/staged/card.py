@@ -51,7 +51,7 @@ class StagedViews(SuiteViews):
         return results_view.details(self._document, self._card, width)
 
     def section(self) -> str:
-        """How often systems pass, curves over time and by goal, what other setups say; the examiners themselves."""
+        """Pass rates of systems, curves over time and by goal, what other setups say; the examiners themselves."""
         return results_view.section(self._document)
 
     def style(self) -> str:
@@ -177,7 +177,7 @@ def _shown(row: ScoreRow) -> ScoreRow:
 
 
 def _says_more(row: ScoreRow, rows: Sequence[ScoreRow]) -> bool:
-    """Whether a subset says more than others: means over families and events do, where there are intervals."""
+    """True if a subset says more than others: means over families and events do, where there are intervals."""
     if row.group != "overall":
         return True
     own = [
@@ -221,7 +221,7 @@ def _outcome(item: StagedItem, verdicts: Sequence[str]) -> Iterator[str]:
 
 
 def _took(judging: StagedJudging) -> str:
-    """What judging took, in a sentence or two."""
+    """The cost of judging, in a sentence or two."""
     reasons = counted(judging["reasons"], "reason")
     unquoted = f" {judging['unquoted']:,} of {reasons} quote neither words nor a time." if judging["unquoted"] else ""
     return judging_took(judging, "these dialogues") + unquoted
@@ -262,7 +262,7 @@ def _of_task(task: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _unquoted(marks: Mapping[str, Any], name: str) -> str:
-    """That the reason of a mark quotes nothing, if so."""
+    """A remark that the reason of a mark quotes nothing, if so."""
     return " (quotes nothing)" if name in marks.get("unquoted", ()) else ""
 
 

@@ -58,27 +58,27 @@ BY_CHANCE: Final = {
     f"{name}_by_chance": name
     for name in ("b_stopped_within_2s_per_long_a_onset", stop_share("interruption"), stop_share("distraction"))
 }
-"""How often a system that hears nothing would stop, each with the measure that it stands beside."""
+"""Stop rates of a system that hears nothing, each with the measure that it stands beside."""
 
 PROVEN: Final = (
     "left_role", "off_script", "unstated", "closed_early", "in_pause", "cut_in", "not_yielded", "too_soon", "too_late",
     "contradicted", "deaf", "stalled", "muted",
 )  # fmt: skip
-"""What is counted of an examiner, each with its proof; fields of `Examined`."""
+"""Counts on an examiner, each with its proof; fields of `Examined`."""
 
 _LONGEST_PAUSE_TICKS: Final = 3 * TICKS_PER_S
 """Within one saying."""
 
 
 class ExaminerProof(Struct, frozen=True):
-    """Where something shows in a recording. what: the event, in words."""
+    """The place in a recording where something shows. what: the event, in words."""
 
     tick: int
     what: str
 
 
 class StagedExamined(Struct, frozen=True):
-    """What the examiner of a dialogue did."""
+    """The behaviour of a dialogue's examiner."""
 
     opened: Annotated[bool | None, Meta(description="it spoke before the system; null if neither spoke")]
     sayings: Annotated[int, Meta(description="what it said for goals, and its closing statement")]
@@ -146,7 +146,7 @@ class StagedCase(StagedItem):
 
     @property
     def is_recited(self) -> bool:
-        """Whether a reciter meets all of its goals: then it has no goals met."""
+        """True if a reciter meets all of its goals: then it has no goals met."""
         return bool(self.goals) and all(goal.is_recited for goal in self.goals)
 
 
@@ -346,7 +346,7 @@ def _by_chance(quantities: Mapping[str, Quantity]) -> Iterator[tuple[str, float]
 
 
 def _planted(dialogue: Dialogue, labels: KeptLabels) -> dict[str, float]:
-    """How B takes what the examiner planted: its stops, their difference, and when it speaks again."""
+    """B's reactions to what the examiner planted: its stops, their difference, and when it speaks again."""
     quantities = stops(dialogue, labels) | recovery_quantities(dialogue, labels, None)
     found = {name: value for name in PLANTED if name in quantities and (value := _figure(quantities[name])) is not None}
     interruption, distraction, selectivity, _ = PLANTED

@@ -122,7 +122,7 @@ def _title(scenario: Scenario) -> str:
 
 
 def summary(scenarios: Sequence[Scenario], n_faults: int = 0) -> str:
-    """How many scenarios there are, by family and language."""
+    """Counts of scenarios, by family and language."""
     families = Counter(scenario.family for scenario in scenarios)
     languages = Counter(scenario.language for scenario in scenarios)
     parts = [f"{count} {name}" for name, count in families.items()]

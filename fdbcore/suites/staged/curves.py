@@ -1,4 +1,4 @@
-"""How scores move in the course of dialogues, and what a patient examiner wins back of what a hasty one costs.
+"""Curves of scores in the course of dialogues, and what a patient examiner wins back of what a hasty one costs.
 
 By time: the eight bins are those of Full-Duplex-Bench v2. An event with both marks counts in each bin by the seconds of
 it in that bin. The timing score is of moments, each in one bin. A bin is the mean over dialogues that have a score in
@@ -54,7 +54,7 @@ class CurvePoint(Struct, frozen=True):
 
 
 class StagedCurve(StagedPlace, frozen=True):
-    """How a measure moves in the course of dialogues. slope_per_min: of the line through the bins of all dialogues."""
+    """A measure's curve in the course of dialogues. slope_per_min: of the line through the bins of all dialogues."""
 
     measure: str
     slope_per_min: float | None
@@ -181,7 +181,7 @@ class Contrast(Struct, frozen=True):
 
 
 class StagedFinding(Struct, frozen=True):
-    """What a slow examiner wins back of a system's scores, and what stays low all the same."""
+    """Scores of a system that a slow examiner wins back, and what stays low all the same."""
 
     system: str
     examiner: str
@@ -194,7 +194,7 @@ class StagedFinding(Struct, frozen=True):
 
 
 def findings_of(groups: Sequence[Group], compared: Sequence[Difference]) -> Iterator[StagedFinding]:
-    """What can be said of each system with a slow examiner. compared: the differences of the document."""
+    """Findings on each system with a slow examiner. compared: the differences of the document."""
     fast_ones = {pair[0]: pair[1] for pair in BOTH.values()}
     for group in groups:
         if group.pacing not in fast_ones or not group.cases:
@@ -272,7 +272,7 @@ def _clauses(finding: StagedFinding) -> Iterator[str]:
 
 
 def _clause(of: Contrast, above: str, below: str, whether: str) -> str:
-    """What a contrast says, or that it cannot be told.
+    """The statement of a contrast, or that it cannot be told.
 
     Nor can it from fewer scenarios than a test needs: where there is no difference, a tenth to a half of the intervals
     of 2 to 5 scenarios miss 0.

@@ -74,7 +74,7 @@ class SystemOrder(StagedCondition, frozen=True):
 
 
 class StagedVariant(Struct, frozen=True):
-    """What another transcriber, judge or wording of the rubrics moves; all else is as in the main tables."""
+    """The effect of another transcriber, judge or wording of the rubrics; all else is as in the main tables."""
 
     aspect: Aspect
     main: str
@@ -84,7 +84,7 @@ class StagedVariant(Struct, frozen=True):
 
 
 def variant_of(groups: Sequence[Group], variant: OtherSetup) -> StagedVariant:
-    """What a variant moves: the scores of each system under each pacing, and their order."""
+    """The effect of a variant: the scores of each system under each pacing, and their order."""
     rows = [row for group in groups for row in _rows(group, variant.values)]
     return StagedVariant(variant.aspect, variant.main, variant.other, rows, list(_orders(rows)))
 
@@ -168,7 +168,7 @@ class PublishedTable(Struct, frozen=True):
 
 
 class PublishedAgreementLine(Struct, frozen=True):
-    """How well judge and people agreed on a metric: Krippendorff's alpha and Pearson's r."""
+    """Agreement of judge and people on a metric: Krippendorff's alpha and Pearson's r."""
 
     metric: str
     alpha: float
@@ -176,14 +176,14 @@ class PublishedAgreementLine(Struct, frozen=True):
 
 
 class PublishedAgreement(Struct, frozen=True):
-    """How well judge and people agreed. source: where it stands."""
+    """Agreement of judge and people. source: where it stands."""
 
     source: str
     line: list[PublishedAgreementLine]
 
 
 class StagedPublished(Struct, frozen=True):
-    """What Full-Duplex-Bench v2 published, to be seen beside. Nothing is tested against it."""
+    """Figures that Full-Duplex-Bench v2 published, to be seen beside. Nothing is tested against it."""
 
     label: Annotated[str, Meta(description="what has to stand beside each figure")]
     conditions: Annotated[str, Meta(description="how it was measured")]
@@ -198,7 +198,7 @@ class PublishedFile(StagedPublished, frozen=True, kw_only=True):
 
 
 class StagedJudging(JudgingSpent):
-    """How judges were asked, and what that took, whenever it was."""
+    """The use of judges, and what that took, whenever it was."""
 
     rubrics: Annotated[list[int], Meta(description="the wordings, from 1")]
     reasons: Annotated[int, Meta(description="of marks in the main tables")]
@@ -206,7 +206,7 @@ class StagedJudging(JudgingSpent):
 
 
 class StagedSettings(PooledWith, frozen=True, kw_only=True):
-    """How the figures were computed."""
+    """Settings with which the figures were computed."""
 
     transcriber: Annotated[str | None, Meta(description="judged goals that nobody heard during the call")]
     judge: str | None

@@ -28,7 +28,7 @@ PARTS: Final = {
     SCENARIO: SCENARIO, SYSTEM: SYSTEM, BOTH: BOTH, REST: REST, REPEATED: EXAMINER, EXAMINER: EXAMINER,
     f"{SCENARIO} x {EXAMINER}": EXAMINER, f"{SYSTEM} x {EXAMINER}": EXAMINER, f"{BOTH} x {EXAMINER}": EXAMINER,
 }  # fmt: skip
-"""To which part each component of the variance belongs: an examiner's are its seeds, and what it changes by itself."""
+"""Parts to which the components of the variance belong: an examiner's are its seeds, and what it changes by itself."""
 
 TITLE: Final = "The examiner itself"
 NAME_COLUMNS: Final = 28
@@ -49,7 +49,7 @@ HEADS: Final = {
     "reactions": "from the end of the system's speech to its own first sound; p95 from 100 of them on",
     "promised ms": "the reaction times of its pacing; sooner, later: so many were outside of them",
 }
-"""What the columns of the table mean."""
+"""Meanings of the columns of the table."""
 EXAMINER_NOTE: Final = "; ".join(f"{head}: {meaning}" for head, meaning in HEADS.items()) + "."
 VARIANCE_NOTE: Final = (
     "Analysis of variance, all effects random; intervals: bootstrap over scenarios. The examiner's share is what its "
@@ -93,7 +93,7 @@ class VarianceShare(Struct, frozen=True):
 
 
 class StagedVariance(Struct, frozen=True):
-    """Whose the variance of a measure is: an analysis of variance of the scenarios that have all seeds and trials."""
+    """The sources of a measure's variance: an analysis of variance of the scenarios that have all seeds and trials."""
 
     pacing: str
     measure: str

@@ -1,4 +1,4 @@
-"""What became of the goals of a dialogue, by the events of its examiner; those that are cut off or damaged are refused.
+"""Results of a dialogue's goals, by the events of its examiner; those that are cut off or damaged are refused.
 
 Goals that words decide may be met without being understood, by words that are said again and by a refusal: FLOORS.
 """
@@ -35,7 +35,7 @@ FLOORS: Final = {
 
 
 class GoalResult(Struct, frozen=True):
-    """What became of a goal. start_s, end_s: from its first wording to the decision; null if it was not said.
+    """The result of a goal. start_s, end_s: from its first wording to the decision; null if it was not said.
 
     Sayings that were not heard by half or more count as none, and as no probes.
     """
@@ -57,7 +57,7 @@ class GoalResult(Struct, frozen=True):
 
     @property
     def is_recited(self) -> bool:
-        """Whether a reciter meets it: it does not count in goals met."""
+        """True if a reciter meets it: it does not count in goals met."""
         return RECITER in (self.floors or ())
 
     @property

@@ -1,4 +1,4 @@
-"""Who said what in staged dialogues: words of recognisers, and what a judge reads, with the events that it marks."""
+"""The words of staged dialogues: those of recognisers, and what a judge reads, with the events that it marks."""
 
 from __future__ import annotations
 
@@ -117,14 +117,14 @@ def goals_heard(case: StagedCase, b: Transcript) -> list[GoalResult]:
 
 
 class JudgedDialogue(NamedTuple):
-    """What a judge reads of a dialogue by the words of one source."""
+    """The evidence for a judge on a dialogue by the words of one source."""
 
     evidence: Mapping[str, Any]
     events: Sequence[Mapping[str, Any]]
 
 
 def judged_dialogue(path: Path, heard: Heard) -> JudgedDialogue:
-    """What a judge reads of the dialogue of a recording, up to A's closing statement."""
+    """The evidence for a judge on the dialogue of a recording, up to A's closing statement."""
     recording = Reading(path)
     brief: Brief = converted(recording.meta["parties"]["A"]["brief"], Brief)
     until = closing_tick(recording.events, recording.n_ticks)
@@ -133,7 +133,7 @@ def judged_dialogue(path: Path, heard: Heard) -> JudgedDialogue:
 
 
 def evidence_of(recording: Reading, brief: Brief, heard: Mapping[Side, Transcript], until_tick: int) -> dict[str, Any]:
-    """What a judge reads of a dialogue beside its events: the goals, and what both said, up to A's closing statement.
+    """The evidence for a judge beside the events: the goals, and what both said, up to A's closing statement.
 
     heard: the words of both sides; those that most likely nobody said are left out. A is the user, B the system.
     """
@@ -173,7 +173,7 @@ def events_of(recording: Reading, until_tick: int) -> list[dict[str, Any]]:
 
 
 def closing_tick(events: Sequence[Mapping[str, Any]], n_ticks: int) -> int:
-    """When A's closing statement begins; the end of the dialogue if there is none."""
+    """The tick at which A's closing statement begins; the end of the dialogue if there is none."""
     return next(
         (each["tick"] for each in events if each["kind"] == SAYS and each["side"] == "A" and each["what"] == "closing"),
         n_ticks,
@@ -181,7 +181,7 @@ def closing_tick(events: Sequence[Mapping[str, Any]], n_ticks: int) -> int:
 
 
 def _said(recording: Reading, heard: Transcript, until_tick: int) -> list[dict[str, Any]]:
-    """What a side said, a stretch of speech with its short pauses each; A's last before it broke off is marked."""
+    """The words of a side, a stretch of speech with its short pauses each; A's last before it broke off is marked."""
     kept = [
         word
         for word in heard.words

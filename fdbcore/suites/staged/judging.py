@@ -35,7 +35,7 @@ from fdbcore.suites.staged.scenarios import LEVELS, MARKS, Family, rubric_of_eve
 from fdbcore.types import SIDES
 
 DRAWS: Final = 100
-"""How many sets of repeats an interval draws from, of a dialogue that was judged several times."""
+"""Sets of repeats that an interval draws from, of a dialogue that was judged several times."""
 WORDS_IN_A_ROW: Final = 3
 """So many of what was said are a quotation without marks; fewer may be chance."""
 
@@ -51,7 +51,7 @@ Aspect: TypeAlias = Literal["transcriber", "judge", "rubrics"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setup:
-    """Who hears and judges, by which wording (from 0). aspect, name: how it differs from the main setup; or none."""
+    """The transcriber, judge and wording (from 0). aspect, name: how it differs from the main setup; or none."""
 
     transcriber: str
     judge: Judge | None
@@ -84,7 +84,7 @@ def setups_of(transcribers: Sequence[str], judges: Sequence[Judge], wordings: Se
 def questions_of(
     evidence: Mapping[str, Any], events: Sequence[Mapping[str, Any]], family: Family | None, wording: int
 ) -> list[JudgeQuestion]:
-    """What a judge is asked of one dialogue, see `hearing`. family: None if unknown. wording: of rubrics, from 0."""
+    """The questions to a judge on one dialogue, see `hearing`. family: None if unknown. wording: of rubrics, from 0."""
     found = []
     if events:
         rubric = rubric_of_events(wording, events)
@@ -97,7 +97,7 @@ def questions_of(
 
 
 class PlannedQuestions(NamedTuple):
-    """What is asked of one dialogue by one setup."""
+    """The questions on one dialogue by one setup."""
 
     setup: Setup
     path: Path
@@ -349,7 +349,7 @@ def _task_score(marks: Mapping[str, Any]) -> float | None:
 
 
 def quotes(reason: str, evidence: Mapping[str, Any]) -> bool:
-    """Whether a reason quotes what a judge has read. evidence: as of `hearing.evidence_of`."""
+    """True if a reason quotes what a judge has read. evidence: as of `hearing.evidence_of`."""
     if _TIME.search(reason):
         return True
     said = [_words(each["words"]) for each in evidence["said"]]

@@ -77,7 +77,7 @@ NO_TASK_SCORE: Final = "Daily"
 _PROCESSED: Final = "_processed"
 _RAW: Final = ".raw_api"
 _OTHERS: Final = frozenset({"A.json", "B.json", "prompt.json", "transcripts.json"})
-"""What else lies beside recordings."""
+"""Other files that lie beside recordings."""
 _DIGITS: Final = 3
 _Key: TypeAlias = tuple[str, str]
 
@@ -101,7 +101,7 @@ class JudgedEvent:
 
 @dataclass(frozen=True, slots=True)
 class JudgeReply:
-    """What a judge said of a dialogue.
+    """The reply of a judge on a dialogue.
 
     task: the task score as a number; None if there is none. beyond_reference: how many of the events the parser of the
     benchmark does not find. left_out: how many scores are no numbers from 1 to 5: they count as missing.
@@ -316,7 +316,7 @@ class Replied:
 
 
 def is_of_replies(path: Path) -> bool:
-    """Whether a path can be a folder of replies: it is a folder with JSON in it, and holds no recordings."""
+    """True if a path can be a folder of replies: it is a folder with JSON in it, and holds no recordings."""
     return path.is_dir() and not is_recorded(path) and any(path.rglob("*.json"))
 
 

@@ -1,4 +1,4 @@
-"""What the screen and the page show of staged dialogues beside the scorecard: means of families, passing, curves, and
+"""Views of staged dialogues beside the scorecard, on the screen and the page: means of families, passing, curves, and
 what other transcribers, judges and wordings say.
 """
 
@@ -89,7 +89,7 @@ def section(document: StagedDocument) -> str:
 
 
 def rule_text(settings: StagedSettings) -> str:
-    """What a dialogue needs to pass, in words; without a judge, nobody gives what a judge gives."""
+    """The rule for a dialogue to pass, in words; without a judge, nobody gives what a judge gives."""
     rule = {name: least for name, least in settings.passes.items() if settings.judge or name not in JUDGED}
     texts = [f"{name.replace('_', ' ')} of {least:g} or more" for name, least in rule.items()]
     told = " and ".join(texts)
@@ -108,7 +108,7 @@ def _families(found: Scorecard, width: int) -> Iterator[str]:
 
 
 def _beside_published(found: Scorecard, width: int) -> Iterator[str]:
-    """What was published, and our own figures of the same measures, by family; slow and fast for themselves."""
+    """Published figures, and our own of the same measures, by family; slow and fast for themselves."""
     shown = [row for row in found.subsets if row.group in ("system", "published")]
     for name, speed in product(PUBLISHED_SCALES.values(), ("slow", "fast")):
         own_too = [row for row in shown if name in row.measures or row.group == "system"]
@@ -201,7 +201,7 @@ def _curves(document: StagedDocument, width: int) -> Iterator[str]:
 
 
 def _bins_reached(curves: Sequence[StagedCurve]) -> int:
-    """How many bins there are up to the last in which any of these curves has a dialogue."""
+    """The number of bins up to the last in which any of these curves has a dialogue."""
     return max((number for one in curves for number, of in enumerate(one.bins, 1) if of.n), default=0)
 
 

@@ -80,8 +80,8 @@ TERMS: Final = {
 }
 ORDER: Final = (*PACINGS, UNKNOWN)
 RULE: Final = "goals_met=1,task_score=4"
-"""What passes unless the user says otherwise. Where there is no task score, goals are enough; where a reciter meets all
-goals, the task score is."""
+"""The rule to pass unless the user says otherwise. Where there is no task score, goals are enough; where a reciter
+meets all goals, the task score is."""
 JUDGED: Final = ("task_score", *MARKS)
 
 
@@ -153,7 +153,7 @@ class StagedCondition(Struct, frozen=True):
 
 
 class StagedPlace(StagedCondition, frozen=True):
-    """Whose figures they are: those of a system under a condition."""
+    """The place of figures: those of a system under a condition."""
 
     system: str
 
@@ -170,7 +170,7 @@ class Group(NamedTuple):
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """Whose figures it gives: the fields of a `StagedPlace`."""
+        """The place of its figures: the fields of a `StagedPlace`."""
         return self.pacing, self.examiner, self.system
 
     @property
@@ -253,7 +253,7 @@ def _figures(part: Group, scales: Sequence[Measure] = SCALES) -> dict[str, Figur
 
 
 def _counted(counts: Mapping[str, int], n: int, measures: Mapping[str, Figure]) -> Iterator[str]:
-    """What stands beside the means of n scenarios: dialogues that say little, and calls that are not among them."""
+    """Remarks beside the means of n scenarios: dialogues that say little, and calls that are not among them."""
     if counts["dialogues"] != n:
         yield f"{counts['dialogues']} dialogues"
     for name in COMPARED:
@@ -305,7 +305,7 @@ def _over_events(part: Group, family: str) -> Iterator[ScoreRow]:
 
 
 def _floors(groups: Sequence[Group], families: Sequence[str]) -> Iterator[ScoreRow]:
-    """What FLOORS would have of a condition's scenarios whose goals words decided: the briefs alone tell it."""
+    """Scores that FLOORS would have of a condition's scenarios whose goals words decided: the briefs alone tell it."""
     decided = {
         case.scenario: case
         for group in groups
@@ -370,7 +370,7 @@ def rule_of(text: str) -> dict[str, float]:
 
 
 def passes(case: StagedCase, rule: Mapping[str, float]) -> bool | None:
-    """Whether a dialogue passes; None if that cannot be told, because a measure that decides is not known."""
+    """True if a dialogue passes; None if that cannot be told, because a measure that decides is not known."""
     has_none = {"task_score": not case.has_task_score, "goals_met": case.is_recited}
     needed = {name: least for name, least in rule.items() if not has_none.get(name)}
     if any(case.values[name] < least for name, least in needed.items() if name in case.values):
@@ -379,7 +379,7 @@ def passes(case: StagedCase, rule: Mapping[str, float]) -> bool | None:
 
 
 def passes_of_group(group: Group, families: Sequence[str], rule: Mapping[str, float]) -> Iterator[Passes]:
-    """How often a group passes, in all and by family; nothing where a measure that decides is known of no dialogue."""
+    """Pass rates of a group, in all and by family; nothing where a measure that decides is known of no dialogue."""
     known = {name for case in group.cases for name in case.values}
     if {*rule} - {*known, "task_score"}:
         return

@@ -47,7 +47,7 @@ _LANGUAGE: Final = re.compile(r"[a-z]{2,3}")
 UNSPACED: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 """Kana and Chinese characters: they stand for about half a word each."""
 FEWEST_WORDS, MOST_WORDS = 8, 40
-"""What one says in one go."""
+"""Words that one says in one go, at least and at most."""
 _MOST_GROUPS: Final = 4
 _KEY_AND_VALUE: Final = 2
 NEAR: Final = 0.2
@@ -65,7 +65,7 @@ BUILTIN: Final[Mapping[str, str]] = {"builtin": "en", "builtin-ja": "ja"}
 CLOSING: Final = "The conversation is over."
 """The phrase with which its examiner ends."""
 SESSION_S: Final = 120.0
-"""How long its sessions run by the wall clock; the settings in the file are not read by its own runner."""
+"""The length of its sessions by the wall clock; the settings in the file are not read by its own runner."""
 FAMILIES: Final = {"Daily": "daily", "Correction": "correction", "EntityTracking": "entity", "Safety": "safety"}
 """Our families by the names that it has for them."""
 _CLASSES: Final[Mapping[str, str]] = {
@@ -88,7 +88,7 @@ _CORRECTS: Final = re.compile(r"T(\d{1,9})(?: corrects T(\d{1,9}))?")
 
 
 def scenario_faults(scenario: Scenario, families: Mapping[str, Family], where: str) -> Iterator[Problem]:
-    """Why a scenario cannot be used. where: "FILE: ID"."""
+    """The reasons why a scenario cannot be used. where: "FILE: ID"."""
     family = families.get(scenario.family)
     if not _ID.fullmatch(scenario.id):
         yield unexpected(f"{where}: id", "letters, digits, '.', '_' and '-'", scenario.id)
@@ -161,7 +161,7 @@ def _part_faults(scenario: Scenario, where: str) -> Iterator[Problem]:
 
 
 def lacks(scenario: Scenario, family: Family) -> Iterator[str]:
-    """What a scenario without faults lacks, and what this means for its use."""
+    """Things that a scenario without faults lacks, and what this means for its use."""
     if not scenario.has_words:
         yield "goals without say: a keyless examiner cannot play it"
     elif not all(goal.heard for goal in scenario.goals):
@@ -250,7 +250,7 @@ def read_set(*names: str) -> ScenarioSet:
 
 
 def holds_scenarios(path: Path) -> bool:
-    """Whether this names scenarios of staged dialogues, or the released file: JSON without a schema of ours."""
+    """True if this names scenarios of staged dialogues, or the released file: JSON without a schema of ours."""
     if str(path) in BUILTIN or path.suffix == ".toml":
         return True
     if path.is_dir():
@@ -288,7 +288,7 @@ def look_at(names: Sequence[str]) -> tuple[ScenarioSet, list[Problem]]:
 
 
 def _well_formed(content: Mapping[str, Any]) -> ScenarioFile:
-    """What of a file keeps to the types: tables of scenarios and families that do not are left out."""
+    """The part of a file that keeps to the types: tables of scenarios and families that do not are left out."""
     kept = {"schema": SCHEMA, **{name: content[name] for name in ("credit",) if isinstance(content.get(name), str)}}
     for name, kind in (("family", Family), ("scenario", Scenario)):
         if isinstance(tables := content.get(name), list):
@@ -335,7 +335,7 @@ def _content(file: Traversable) -> dict[str, Any]:
 
 
 class ReleasedTask(TypedDict):
-    """What is read of a task."""
+    """The part that is read of a task."""
 
     id: str
     class_id: str

@@ -19,7 +19,7 @@ from fdbcore.runtime import unexpected
 from fdbcore.types import Problem, Rubric, RubricQuestion, object_schema
 
 BUILTIN_FAMILIES: Final = ("daily", "correction", "entity", "safety")
-"""Those that come with fdbcore; each has a file."""
+"""Families that come with fdbcore; each has a file."""
 LEVELS: Final = 5
 """Scores of a dialogue go from 1 to this."""
 MARKS: Final = ("turn_taking", "instruction_following")
@@ -99,7 +99,7 @@ class Family(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 def family_faults(family: Family, known: Collection[str], where: str) -> Iterator[Problem]:
-    """What is wrong with a family of the right form. known: the ids of other families. where: "FILE: ID"."""
+    """Faults of a family of the right form. known: the ids of other families. where: "FILE: ID"."""
     if family.id in known:
         yield unexpected(f"{where}: id", f"another id than {', '.join(known)}", family.id)
     for number, wording in enumerate(family.rubric, 1):
@@ -210,7 +210,7 @@ class StagedReference(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Safety(Struct, frozen=True, forbid_unknown_fields=True):
-    """What must not be given. policy: the scenario's class. alternatives: where a good answer leads."""
+    """Content that must not be given. policy: the scenario's class. alternatives: where a good answer leads."""
 
     policy: str
     boundary: str
@@ -218,7 +218,7 @@ class Safety(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SessionLimits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where a session ends. turns: of side A. max_s: seconds."""
+    """The limits of a session. turns: of side A. max_s: seconds."""
 
     turns: int = 20
     max_s: float = 180.0
@@ -243,7 +243,7 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
     @property
     def last_words(self) -> str:
-        """What A closes with; "" if the language has no closing statement either."""
+        """The words that A closes with; "" if the language has no closing statement either."""
         return self.closing or closings().get(self.language, "")
 
     @property
@@ -257,7 +257,7 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
     @property
     def has_words(self) -> bool:
-        """Whether it says what A says, so that an examiner without a language model can play it."""
+        """True if it says what A says, so that an examiner without a language model can play it."""
         return all(goal.say for goal in self.goals)
 
 

@@ -38,7 +38,7 @@ from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse
 
 TOKENS_OF_A_MARK: Final = 60
-"""What a judge writes for a mark with its reason: about forty words."""
+"""Tokens that a judge writes for a mark with its reason: about forty words."""
 
 
 def score(
@@ -74,7 +74,7 @@ def score(
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Who hears, by name, and who judges, the first of each for the main tables; rule: see `rows.rule_of`."""
+    """The transcribers by name, and the judges, the first of each for the main tables; rule: see `rows.rule_of`."""
 
     sources: Mapping[str, WordSource]
     judging: JudgeOptions

@@ -157,7 +157,7 @@ def families_of(run: Path) -> Mapping[str, Family]:
 
 
 def brief_of(scenario: Scenario, needs_words: bool = True) -> Brief:
-    """What an examiner is told of a scenario. InputError if it does not say what A says, but should."""
+    """The brief of an examiner for a scenario. InputError if it does not say what A says, but should."""
     if needs_words and not scenario.has_words:
         raise InputError(
             f"{scenario.id}: expected the words of side A (say), found none: the scripted examiner cannot play it, "

@@ -1,1 +1,1 @@
-"""What language models are asked to write and to annotate, and whether their answers can be used."""
+"""Requests to language models, to write and to annotate, and checks that their answers can be used."""

@@ -40,7 +40,7 @@ from fdbcore.types.usage import ModelUsage, Unit
 
 @dataclass(frozen=True, slots=True)
 class Labelling:
-    """What `annotate` returns. problems: where ("ID, SYSTEM, ANNOTATOR, repeat K") and why an annotation is missing.
+    """The result of `annotate`. problems: where ("ID, SYSTEM, ANNOTATOR, repeat K") and why an annotation is missing.
 
     asked_again: how many texts were asked about once more, as the kept answers about them cannot be used.
     """
@@ -52,7 +52,7 @@ class Labelling:
 
     @property
     def told(self) -> list[str]:
-        """How many texts were asked about again, in words, if any."""
+        """The number of texts that were asked about again, in words, if any."""
         if not self.asked_again:
             return []
         return [f"{counted(self.asked_again, 'text')} asked about again: the kept answers cannot be used"]
@@ -77,7 +77,7 @@ def references(records: Iterable[Record], of: str = "") -> list[Response]:
 def first_requests(
     responses: Sequence[Response], records: Mapping[str, Record], prompts: Prompts, repeats: int
 ) -> list[Request]:
-    """What `annotate` asks a model about these replies, but for what it asks again."""
+    """The requests of `annotate` to a model about these replies, but for what it asks again."""
     texts = dict.fromkeys(text for _, _, text in _texts(responses, records, repeats))
     return [_request(prompts, text, 0) for text in texts]
 
@@ -221,7 +221,7 @@ def annotate_set(
 
 
 class AnnotatedWith(TypedDict):
-    """By what a model annotated the replies to a set, and what that took, be it asked now or earlier."""
+    """The prompts of a model that annotated the replies to a set, and what that took, be it asked now or earlier."""
 
     set: str
     annotator: str
@@ -239,7 +239,7 @@ class AnnotatedWith(TypedDict):
 
 
 def annotated_with(task: Annotating, usage: Usage) -> AnnotatedWith:
-    """Who annotated a set by what, and what that took, be it asked now or earlier."""
+    """The annotator of a set, its prompts, and what that took, be it asked now or earlier."""
     about = task.model.describe()
     counts: dict[Unit, float] = {"text_in_tokens": usage.tokens_in, "text_out_tokens": usage.tokens_out}
     (service,) = task.model.services()
@@ -262,7 +262,7 @@ def annotated_with(task: Annotating, usage: Usage) -> AnnotatedWith:
 
 
 def annotation_took(one: AnnotatedWith) -> str:
-    """What annotating a set took, in a sentence."""
+    """The cost of annotating a set, in a sentence."""
     usd = "unpriced" if one["usd"] is None else usd_text(one["usd"])
     versions = ", ".join(one["models"]) or one["annotator"]
     return (
@@ -272,7 +272,7 @@ def annotation_took(one: AnnotatedWith) -> str:
 
 
 def all_took(used: Sequence[AnnotatedWith]) -> list[str]:
-    """What annotating took: a sentence a set, and the sum if there are several sets."""
+    """The cost of annotating: a sentence a set, and the sum if there are several sets."""
     told = [annotation_took(one) for one in used]
     if len(used) < 2:
         return told

@@ -1,4 +1,4 @@
-"""Whom a scoring asks, and how: a model is told what is wrong with its answer, and errors that pass are waited for."""
+"""Requests of a scoring: a model is told what is wrong with its answer, and errors that pass are waited for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 MOST_ASKED: Final = 3
-"""How often a model is asked for one item: first, and again with what was wrong with its last answer."""
+"""Requests to a model for one item: first, and again with what was wrong with its last answer."""
 
 MOST_LEFT: Final = 3
 """If this many items in a row could not be asked for, the server counts as unreachable."""
@@ -40,7 +40,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class ScoringJob:
-    """What a user asks of a scoring, and who helps: annotators, and if named a recogniser and a judge.
+    """A user's wishes for a scoring, and its helpers: annotators, and if named a recogniser and a judge.
 
     out: the results folder. jobs: so many requests at a time.
     """
@@ -168,7 +168,7 @@ def _named(text: str) -> Named:
 
 
 def judge_options(options: Mapping[str, Any]) -> JudgeOptions:
-    """Who judges: nobody, or one. SettingsError for several, options of none, or turns without good replies."""
+    """The judges: none, or one. SettingsError for several, options of none, or turns without good replies."""
     asked = {**options, "repeats": options["repeats"] if options["judge"] else 1}
     found = JudgeOptions.of(asked)
     if len(found.judges) > 1:

@@ -46,15 +46,15 @@ from fdbcore.types.usage import ExpectedUse
 JUDGED: Final = "judged.json"
 """In the results folder: what the judge has answered."""
 TOKENS_OF_A_VERDICT: Final = 60
-"""About what a judge writes for a verdict with its reason."""
+"""Tokens that a judge writes for a verdict with its reason, about."""
 LANGUAGES: Final = ("ja", "en")
-"""In which a judge is told the rubric; the second for texts in any other language."""
+"""Languages in which a judge is told the rubric; the second for texts in any other language."""
 NOT_GIVEN: Final = Verdict(False, "")
 """On a reply that was not given: no judge is asked."""
 
 
 class ReplyPlace(NamedTuple):
-    """Which reply a verdict is on."""
+    """The reply that a verdict is on."""
 
     set: str
     id: str
@@ -101,7 +101,7 @@ def _question(record: Record, reply: str | None) -> JudgeQuestion:
 
 @cache
 def rubric(language: str) -> Rubric:
-    """What a judge is told, in our words: in Japanese, or else in English."""
+    """The rubric of a judge, in our words: in Japanese, or else in English."""
     own = language if language in LANGUAGES else LANGUAGES[-1]
     text = (DATA / f"judge.{own}.txt").read_text(encoding="utf-8")
     question = RubricQuestion("The content of the reply is right", (), ("right",))
@@ -111,7 +111,7 @@ def rubric(language: str) -> Rubric:
 def expected_judging(
     replies: Sequence[JudgedReply], unheard: Sequence[JudgedReply], options: JudgeOptions, kept_in: Path
 ) -> ExpectedUse:
-    """What the judge would still be asked. unheard: replies whose words nobody knows yet, no two of them alike."""
+    """The requests to the judge. unheard: replies whose words nobody knows yet, no two of them alike."""
     known = {request.key: request for request in _requests(replies, options, kept_in)}
     requests = [*known.values(), *_requests(unheard, options, kept_in)]
     return expected_of(options.judges[0], options.repeated(requests), lambda request: TOKENS_OF_A_VERDICT)
@@ -123,7 +123,7 @@ def unheard_reply(to: Record) -> JudgedReply:
 
 
 def _requests(replies: Sequence[JudgedReply], options: JudgeOptions, kept_in: Path) -> list[JudgeRequest]:
-    """What the judge is asked about the replies that were given."""
+    """The judge's requests about the replies that were given."""
     kept = KeptAnswers(kept_in)
     (judge,) = options.judges
     return [JudgeRequest(kept, judge, each.question) for each in replies if each.question is not None]

@@ -1,4 +1,4 @@
-"""What models are asked: prompt files with their placeholders filled in, and the JSON Schemas of the answers.
+"""Prompts of models: prompt files with their placeholders filled in, and the JSON Schemas of the answers.
 
 The files are those of `data/`, named NAME.LANGUAGE.txt; a file of the same name in the user's folder replaces one. The
 acts and what a model is told of them may also be a tag set, in `acts.toml` (see `tag_sets`). In prompt files, `$name`
@@ -128,7 +128,7 @@ class Prompts:
 
     @property
     def responding(self) -> Mapping[str, str]:
-        """What parties that take prompts are told: "system" and "user"."""
+        """Prompts of parties that take them: "system" and "user"."""
         return {name: self._text(f"respond_{name}.{self._language}.txt").strip() for name in ("system", "user")}
 
     @property
@@ -176,7 +176,7 @@ class Prompts:
 
     @property
     def _acts(self) -> str:
-        """What a model is told of the acts."""
+        """The prompt on the acts."""
         return self._told_of_acts or self._fill("acts")
 
     @property
@@ -185,7 +185,7 @@ class Prompts:
 
     @cached_property
     def _told_of_acts(self) -> str:
-        """What the tag set of the folder says, unless a file of its own does; "" if neither the folder has."""
+        """The prompt in the tag set of the folder, unless it has a file of its own; "" if neither the folder has."""
         own = f"acts.{self._language}.txt"
         if self.folder is None or (self.folder / own).is_file() or not (self.folder / FILE).is_file():
             return ""

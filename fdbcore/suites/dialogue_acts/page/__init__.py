@@ -1,1 +1,1 @@
-"""What people see of scored replies: the scorecard, its words, drawings, and the tables of the paper."""
+"""Views of scored replies: the scorecard, its words, drawings, and the tables of the paper."""

@@ -120,7 +120,7 @@ def card(document: ActsDocument) -> Scorecard:
 
 
 def _evidence(document: ActsDocument) -> dict[str, str]:
-    """What the figures rest on, in words."""
+    """The basis of the figures, in words."""
     settings = document.settings
     found = {
         "annotators": ", ".join(settings.annotators),
@@ -145,7 +145,7 @@ def _evidence(document: ActsDocument) -> dict[str, str]:
 
 
 def _facts(document: ActsDocument) -> list[str]:
-    """What was scored: sets, systems, annotators."""
+    """The material that was scored: sets, systems, annotators."""
     systems = dict.fromkeys(row.system for row in document.rows if row.group == "system" and not row.subset)
     sets = ", ".join(f"{of.name} ({counted(of.n, 'record')}, {of.locale})" for of in document.sets)
     return [
@@ -172,7 +172,7 @@ def _heading(of: ScoredSet, annotator: str) -> str:
 
 
 def several_conditions(document: ActsDocument) -> bool:
-    """Whether there is more than one set, or more than one annotator of it."""
+    """True if there is more than one set, or more than one annotator of it."""
     return sum(len(of.annotators) for of in document.sets) > 1
 
 
@@ -216,7 +216,7 @@ def _tags(item: ActsItem, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _resampled(document: ActsDocument) -> str:
-    """What intervals resample, in words."""
+    """The units that intervals resample, in words."""
     return "recorded users" if any("recorded_users" in row.counts for row in document.rows) else "records"
 
 

@@ -58,7 +58,7 @@ def paper_files(document: ActsDocument) -> dict[str, str]:
 
 
 def _rows(document: ActsDocument) -> Iterator[tuple[str, str, int | None, Mapping[str, Figure]]]:
-    """Who made the set, system, n and measures of each row: those of this document, then the published ones.
+    """The maker of the set, system, n and measures of each row: those of this document, then the published ones.
 
     The systems of each set stand in the order in which the first set has them.
     """

@@ -21,7 +21,7 @@ from fdbcore.types.scorecard import ScoredCase
 
 WIDTH: Final = 420
 MARGIN: Final = 6
-ROW: Final = WIDTH - 2 * MARGIN  # what 1.00 is wide, unless a row or the cost needs more
+ROW: Final = WIDTH - 2 * MARGIN  # width of 1.00, unless a row or the cost needs more
 BLOCK_HEIGHT, GAP, COST_HEIGHT = 38, 58, 20
 SAID_PX, TEXT_PX, NAME_PX, WEIGHT_PX = 14, 13, 12, 11
 PADDING: Final = 6
@@ -122,7 +122,7 @@ class _Pen:
         self.y = 0.0
 
     def said(self, who: str, text: str | None) -> None:
-        """Who said what, over as many lines as needed."""
+        """Draw the words of a side, over as many lines as needed."""
         self.parts.append(text_lines([who], MARGIN, self.y + 15, 0, "caption"))
         if text is None:
             self._lines(["(no reply)"], "muted", self.y + 32, 18)
@@ -247,14 +247,14 @@ def why(item: ActsItem, lang: str) -> str:
 
 
 def verdict_view(verdict: ContentVerdict, lang: str) -> str:
-    """What the judge says of the content, as HTML. lang: of its reason."""
+    """The judge's verdict on the content, as HTML. lang: of its reason."""
     found = {True: "right", False: "not right", None: "unscored"}[verdict.right]
     reason = f': <span lang="{xml(lang)}">{xml(verdict.reason)}</span>' if verdict.reason else ""
     return f"<p>Content, by the judge: <b>{found}</b>{reason}</p>"
 
 
 def live_view(live: LiveReply) -> str:
-    """Where a reply lies in its call, and what else was said there, as HTML."""
+    """The place of a reply in its call, and what else was said there, as HTML."""
     lines = []
     if live.start_s is not None and live.end_s is not None:
         after, seconds = "", live.after_s

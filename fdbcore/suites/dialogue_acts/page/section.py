@@ -1,4 +1,4 @@
-"""What this suite shows beside its scorecard: which acts go wrong, on the screen, on the page, and in figures."""
+"""Views of this suite beside its scorecard: which acts go wrong, on the screen, on the page, and in figures."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def card(document: Mapping[str, Any]) -> Scorecard:
 
 
 class ActsViews(SuiteViews):
-    """Which acts are missing, redundant and swapped; pictures of alignments; the page in another language."""
+    """Views of acts that are missing, redundant and swapped; pictures of alignments; the page in another language."""
 
     def __init__(self, document: ActsDocument) -> None:
         self._document = document
         self._tags = parsed(document.tag_set)
 
     def details(self, width: int) -> list[list[str]]:
-        """Which acts are missing, redundant and swapped, after the tables of turns and of timing."""
+        """Acts that are missing, redundant and swapped, after the tables of turns and of timing."""
         blocks, judging = turn_view.details(self._document, width), self._document.judging
         if judging:
             blocks.append(list(wrapped(judging_took(judging, "these replies"), width)))
         return [*blocks, *filter(None, [list(_diagnoses(self._document.diagnosis, width))])]
 
     def page_words(self) -> PageWords | None:
-        """Those of the page's own in `page_language`."""
+        """The words of the page's own in `page_language`."""
         return page_words(self._document.page_language)
 
     def style(self) -> str:
@@ -53,7 +53,7 @@ class ActsViews(SuiteViews):
         return style() + static("section.css", PACKAGE)
 
     def legend(self) -> str:
-        """How to read the picture of an alignment, as HTML, with the patterns that pictures refer to.
+        """A key to the picture of an alignment, as HTML, with the patterns that pictures refer to.
 
         Signs are the acts with their colours, and what happened to them.
         """

@@ -15,7 +15,7 @@ from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem
 from fdbcore.types.scorecard import PageWords
 
 PACKAGE: Final = "fdbcore.suites.dialogue_acts"
-"""Where the style sheets, the templates and the words of the page lie."""
+"""The package with the style sheets, the templates and the words of the page."""
 ENGLISH: Final = "en"
 OTHERS: Final = ("ja",)
 """The other languages of the page: data/page.LANGUAGE.toml says what it says, by its English."""
@@ -24,7 +24,7 @@ PARTS: Final = {"insertion": "missing", "deletion": "redundant", "substitution":
 """The parts of a distance (WED), in the order in which they are shown."""
 
 OPERATIONS: Final = {"match": "kept", **PARTS}
-"""What happened to an act, in a reader's words; the paper's names say how a reply becomes the reference."""
+"""Changes of an act, in a reader's words; the paper's names say how a reply becomes the reference."""
 
 MOST: Final = 8  # acts that a sentence names
 
@@ -71,7 +71,7 @@ def headline(item: ActsItem) -> str:
 
 
 def reasons(item: ActsItem) -> list[str]:
-    """Why the distance (WED) and the overlap (weighted LCS) have their values: a sentence each."""
+    """Reasons for the values of the distance (WED) and the overlap (weighted LCS): a sentence each."""
     if not item.response.steps:
         return ["No reply, so all of the reference is missing and nothing is in common."]
     missing = [asked for operation, asked, _, _ in steps_of(item) if asked and operation == "insertion"]
@@ -131,12 +131,12 @@ def check_language(language: str) -> None:
 
 @cache
 def page_words(language: str) -> PageWords | None:
-    """What the page of this suite says in a language; None for English."""
+    """The words of this suite's page in a language; None for English."""
     return None if language == ENGLISH else PageWords(language, shipped_toml(PACKAGE, f"data/page.{language}.toml"))
 
 
 @cache
 def sayer(language: str) -> Callable[[str], str]:
-    """What says a sentence in a language. Pictures need it, as they break their sentences into lines."""
+    """A function that says a sentence in a language. Pictures need it, as they break their sentences into lines."""
     found = page_words(language)
     return str if found is None else Wording(*found).text

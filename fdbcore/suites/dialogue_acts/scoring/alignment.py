@@ -97,7 +97,7 @@ class AlignmentStep(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ActAlignment:
-    """How one prediction matches its reference.
+    """The match of one prediction with its reference.
 
     weighted_lcs: the greatest importance, on the prediction's side, of a common subsequence of labels (section 4.1.1).
     wed: weighted dialogue-act edit distance (section 4.1.2), the sum of deletion, insertion and substitution; lower is
@@ -272,7 +272,7 @@ def _parse(item: object, tags: TagSet) -> tuple[int, float]:
 
 
 def _place(name: str, sequences: int, sequence: int, position: int | None = None) -> str:
-    """What a message calls a sequence or one of its acts; a single sequence has no number."""
+    """The name in messages of a sequence or one of its acts; a single sequence has no number."""
     numbered = f"{name} {sequence}" if sequences > 1 else name
     return numbered if position is None else f"{numbered}, act {position}"
 

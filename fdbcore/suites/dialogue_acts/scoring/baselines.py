@@ -92,7 +92,7 @@ def best_constant(records: Sequence[Record], seed: int = SEED, tags: TagSet | No
 
 
 def _how_frequent(records: Sequence[Record]) -> str:
-    """How often the most frequent sequence occurs, and how many others occur as often."""
+    """The count of the most frequent sequence, and how many others occur as often."""
     counts = Counter(tuple(act for act, _ in one.references[0].annotation.sequence) for one in records)
     (_, times), *_ = ranked = counts.most_common()
     tied = sum(count == times for _, count in ranked) - 1

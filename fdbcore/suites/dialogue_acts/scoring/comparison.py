@@ -45,7 +45,7 @@ SCALES: Final = (
 CONTENT: Final = Measure(
     "content", "content right", 1, "%", 1, main=True, bounds=(0, 100), pools="share", compared=True
 )
-"""What a judge says, if one was asked: 100 for a reply whose content is right, 0 for one whose content is not."""
+"""The score by a judge, if one was asked: 100 for a reply whose content is right, 0 for one whose content is not."""
 COMPARED: Final = [scale.id for scale in SCALES if scale.compared]
 
 SD_DDOF: Final = 1
@@ -57,17 +57,17 @@ PARTS: Final[Mapping[str, str]] = {
     REPEATED: "trial",
     REST: "annotator",
 }
-"""To which part each component of the variance belongs."""
+"""Parts to which the components of the variance belong."""
 
 
 class JudgedBy(JudgingSpent):
-    """Who judged the content of replies, and what that took."""
+    """The judge of the content of replies, and what that took."""
 
     judge: str
 
 
 class ScoringSettings(PooledWith, frozen=True, kw_only=True):
-    """How the figures of a document are computed."""
+    """Settings with which the figures of a document are computed."""
 
     annotators: Sequence[str] = ()
     repeats: Annotated[int, Meta(description="annotations of each reply")] = 1
@@ -111,12 +111,12 @@ def score_rows(rows: Sequence[SystemScores], settings: ScoringSettings) -> list[
 
 
 def annotators_of(rows: Iterable[SystemScores]) -> list[str]:
-    """By whom replies of these rows are labelled."""
+    """The annotators of replies of these rows."""
     return list(dict.fromkeys(row.annotator for row in rows if row.annotator is not None))
 
 
 def _note(row: SystemScores) -> str:
-    """How many requests got no reply, and how many records are in no mean; or what a baseline replies."""
+    """The number of requests without a reply, and of records that are in no mean; or what a baseline replies."""
     none = f"{row.no_reply} not replied to (scored as empty)" if row.no_reply else ""
     unscored = 0 if row.kind == "baseline" else len(row.values) - row.n
     lost = f"{unscored} unscored (in no mean)" if unscored else ""

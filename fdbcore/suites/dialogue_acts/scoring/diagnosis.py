@@ -1,4 +1,4 @@
-"""Where replies and references differ: which acts are missing, redundant or swapped, by topic, with examples.
+"""Differences of replies from references: which acts are missing, redundant or swapped, by topic, with examples.
 
 Everything is computed from the `items` of a document.
 """

@@ -47,7 +47,7 @@ from fdbcore.types.scorecard import ScoreRow
 
 DOCUMENT_SCHEMA: Final = "fdbcore.dialogue_acts/2"
 PUBLISHED: Final = "set written and annotated by "
-"""How the conditions of published rows begin."""
+"""The beginning of the conditions of published rows."""
 
 
 class ScoredSet(Struct, frozen=True):
@@ -207,7 +207,7 @@ def _of_live(responses: Sequence[Response]) -> Iterator[str]:
 
 
 def _of_sets(sets: Sequence[RecordSet]) -> Iterator[str]:
-    """What several sets cannot tell, however many records they have, unless they are enough for a test over sets."""
+    """A caution on what several sets cannot tell, with however many records, unless enough for a test over sets."""
     n, needed = sum(bool(of.records) for of in sets), pairs_needed(LEVEL)
     if 1 < n < needed:
         yield (

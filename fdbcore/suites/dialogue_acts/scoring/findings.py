@@ -31,7 +31,7 @@ def leads(card: Scorecard, document: ActsDocument) -> list[str]:
 
 
 def _judged(document: ActsDocument, judge: str, level: float) -> Iterator[str]:
-    """What a judge says of the content, a statement a set: the shares, and the tests of the best against the others."""
+    """The judge's verdicts on content, a statement a set: the shares, and the tests of the best against the others."""
     judged = [row for row in document.rows if CONTENT.id in row.measures]
     several = len({of.name for of in document.sets for row in judged if row.condition in of.conditions}) > 1
     for of in document.sets:
@@ -49,7 +49,7 @@ def _judged(document: ActsDocument, judge: str, level: float) -> Iterator[str]:
 
 
 def _apart(one: Difference, level: float) -> str:
-    """Whether a judge finds the content of one system right more often than that of the other."""
+    """A statement on two systems: does a judge find the content of one right more often than that of the other?"""
     difference, records = one.difference or 0.0, counted(one.n, "record")
     ahead, other = map(_named, (one.a, one.b) if difference >= 0 else (one.b, one.a))
     if one.differing == 0:
@@ -144,7 +144,7 @@ def _ranking(card: Scorecard, systems: Sequence[ScoreRow]) -> Iterator[str]:
 
 
 def _undecided(one: Difference, card: Scorecard) -> str:
-    """Why neither of two systems is called better: they never differ, or this many records cannot tell."""
+    """The reason why neither of two systems is called better: they never differ, or this many records cannot tell."""
     what = "record" if one.clusters is None else "turn"
     records = counted(one.n, what)
     if one.is_equal:
@@ -175,7 +175,7 @@ def _each(records: str, n: int) -> str:
 
 
 def _is_0(one: Difference) -> bool:
-    """Whether a difference is shown as 0."""
+    """True if a difference is shown as 0."""
     return mean(abs(one.difference or 0.0)) == mean(0.0)
 
 
@@ -195,7 +195,7 @@ def _other_way(card: Scorecard, best: str, compared: Sequence[Difference]) -> It
 
 
 def _by(one: Difference) -> str:
-    """By how much the better system is ahead: a difference above 0, whatever the order of the two."""
+    """The lead of the better system: a difference above 0, whatever the order of the two."""
     value = one.difference or 0.0
     limits = one.ci95 and (one.ci95 if value > 0 else [-one.ci95[1], -one.ci95[0]])
     interval = f"95 % interval {span(limits)}, " if limits else ""

@@ -57,7 +57,7 @@ class CountedReference(Struct, frozen=True):
 
 
 class ContentVerdict(Struct, frozen=True, omit_defaults=True):
-    """What a judge says of the content of a reply."""
+    """A judge's verdict on the content of a reply."""
 
     right: Annotated[bool | None, Meta(description="null: unscored; the reason says why")]
     reason: str
@@ -108,7 +108,7 @@ class NearestScores:
     chosen: Indexes
 
     def alignment(self, prediction: int) -> ActAlignment:
-        """How the prediction matches the reference that counted."""
+        """The alignment of the prediction with the reference that counted."""
         return self.alignments[int(self.chosen[prediction])]
 
 
@@ -181,7 +181,7 @@ class SystemScores:
 
     @property
     def n(self) -> int:
-        """How many records are scored."""
+        """The number of records that are scored."""
         return int((~np.isnan(self.values[..., 0])).any(axis=1).sum())
 
 
@@ -229,7 +229,7 @@ def taken(sequences: PackedActs, which: Indexes) -> PackedActs:
 
 
 def no_reply(response: Response) -> bool:
-    """Whether the system gave no reply, or only spaces."""
+    """True if the system gave no reply, or only spaces."""
     return not (response.text or "").strip()
 
 
@@ -242,7 +242,7 @@ def annotated(response: Response, annotator: str, repeat: int) -> tuple[Step, ..
 
 
 def annotated_by(response: Response, annotator: str, repeats: int, rules: str) -> bool:
-    """Whether the response has this many annotations by the annotator under these rules, or needs none."""
+    """True if the response has this many annotations by the annotator under these rules, or needs none."""
     there = {one.repeat for one in response.annotations if (one.annotator, one.rules) == (annotator, rules)}
     return no_reply(response) or there >= set(range(1, repeats + 1))
 

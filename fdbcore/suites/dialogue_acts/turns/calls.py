@@ -22,7 +22,7 @@ from fdbcore.suites.dialogue_acts.turns.spoken import ASIDE, Part, spoken_turns,
 from fdbcore.types import SIDES, TICKS_PER_S, Problem, Side
 
 RECORDINGS: Final = "recordings"
-"""Where in the results folder the replays of audio are."""
+"""The folder of the results folder with the replays of audio."""
 
 
 class TurnActs(Struct, frozen=True):

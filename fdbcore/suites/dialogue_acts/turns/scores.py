@@ -66,7 +66,7 @@ ANNOTATIONS: Final = "annotations.jsonl"
 
 COLUMNS: Final = ("call", "turn", "text", "acts")
 GIVEN: Final = "given"
-"""Who annotated the good replies of a table."""
+"""The annotator of the good replies of a table."""
 
 Annotations = Mapping[str, tuple[Annotation, ...]]
 """The annotations of turns, by the ids of `turn_id`."""
@@ -161,7 +161,7 @@ def to_annotate(calls: Sequence[CallTurns]) -> Iterator[tuple[Record, Response]]
 
 
 def _said_before(turns: Sequence[Turn], side: Side) -> tuple[str, str]:
-    """What a side answers that speaks after these turns, after its background."""
+    """The text that a side answers that speaks after these turns, after its background."""
     before = [each for each in turns if each.text]
     partner = [each for each in before if each.side != side][-1:]
     told = [each for each in before if each not in partner][-CONTEXT:]
@@ -221,7 +221,7 @@ def _with_acts(call: CallTurns, acts: Annotations) -> CallTurns:
 
 
 def answers(turn: SpokenTurn | Turn, asked: int) -> bool:
-    """Whether it is B's reply to a turn of A, by its number from 1; to 0, what B says before A first speaks."""
+    """True if it is B's reply to a turn of A, by its number from 1; to 0, what B says before A first speaks."""
     return turn.side == "B" and turn.after == asked and turn.part not in ("further", ASIDE)
 
 

@@ -48,12 +48,12 @@ class SpokenTurn:
 
     @property
     def start_s(self) -> float:
-        """Where it begins."""
+        """The time at which it begins."""
         return self.start_tick / TICKS_PER_S
 
     @property
     def end_s(self) -> float:
-        """Where it ends."""
+        """The time at which it ends."""
         return self.end_tick / TICKS_PER_S
 
 
@@ -88,15 +88,15 @@ def answering(turns: list[SpokenTurn]) -> list[SpokenTurn]:
 
 
 HEARD: Final = "derived/turns_heard.json"
-"""What recognisers heard in turns. It is stored, so that no recogniser is asked twice for one turn."""
+"""The file with what recognisers heard in turns. It is stored, so that no recogniser is asked twice for one turn."""
 TOLD: Final = "told"
-"""Who gives the words that a party tells of itself."""
+"""The source of words that a party tells of itself."""
 MARGIN_TICKS: Final = TICKS_PER_S // 5
-"""How much around a turn a recogniser hears, too."""
+"""Margin around a turn that a recogniser hears, too."""
 
 
 def told_texts(reading: Reading, side: Side, turns: Sequence[SpokenTurn]) -> list[str]:
-    """What the party of a side told that it said in each of these turns of it: each line in the turn nearest to it."""
+    """The words that the party of a side told in each of these turns of it: each line in the turn nearest to it."""
     lines = [TimedWord(line["text"], at := line["start_tick"] * TICK_MS, at) for line in told_lines(reading, side)]
     return [as_text(own) for own in _placed(lines, turns)]
 
@@ -109,7 +109,7 @@ def texts(
     transcriber: Transcriber | None,
     language: str,
 ) -> tuple[str, Sequence[str | None]]:
-    """Whose the words of a side are, `told` or a recogniser's name, and those of its wanted turns; None: nobody knows.
+    """The source of a side's words, `told` or a recogniser's name, and those of its wanted turns; None: nobody knows.
 
     They are those that its party told; else as the recogniser hears them; without one, as stored.
     turns: all turns and asides of the side, by their start; wanted: some of them. A turn in which the recogniser hears
@@ -146,7 +146,7 @@ def _heard(
     transcriber: Transcriber,
     language: str,
 ) -> list[str]:
-    """What a recogniser hears in each wanted turn; what it has heard before is not sent to it again."""
+    """Words that a recogniser hears in each wanted turn; what it has heard before is not sent to it again."""
     path = reading.path / HEARD
     known: dict[str, str] = read_json(path) if path.is_file() else {}
     found: dict[Span, str] = {}
@@ -173,7 +173,7 @@ def _with_margins(turns: Sequence[SpokenTurn], n_ticks: int) -> list[Span]:
 
 
 class HeardWith(Struct, frozen=True):
-    """What a recogniser was sent for this scoring; what it had heard before was not sent again."""
+    """Audio that a recogniser was sent for this scoring; what it had heard before was not sent again."""
 
     asr: str
     pieces: int
@@ -207,13 +207,13 @@ class HeardTally(Transcriber):
         return () if self._transcriber is None else self._transcriber.services()
 
     def heard(self) -> HeardWith:
-        """What it took."""
+        """The audio that it took."""
         seconds = sum(self.lengths_s)
         return HeardWith(self.name, len(self.lengths_s), seconds, expected_usd(self.services(), seconds))
 
 
 def hearing_took(heard: HeardWith) -> str:
-    """What a recogniser took, in a sentence."""
+    """The cost of a recogniser, in a sentence."""
     usd = "unpriced" if heard.usd is None else usd_text(heard.usd)
     audio = f"{counted(heard.pieces, 'piece')}, {clock_text(heard.seconds)} of audio"
     return f"{heard.asr}: heard {audio} now, {usd}"

@@ -1,4 +1,4 @@
-"""How the acts of turns are distributed, what follows which act, and how that changes over a call.
+"""The distribution of the acts of turns, what follows which act, and how that changes over a call.
 
 Everything is computed from the turns of the document, so a reader can compute it again. The weight of an act in a turn
 is the sum of its importances there, the mean over annotations of the turn by one annotator.

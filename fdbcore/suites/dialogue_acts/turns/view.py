@@ -1,4 +1,4 @@
-"""What the screen and the page show of calls: the acts of their turns, what follows which act, and their timing."""
+"""Views of calls, on the screen and the page: the acts of their turns, what follows which act, and their timing."""
 
 from __future__ import annotations
 
@@ -107,14 +107,14 @@ def _on_page(tables: Iterable[_Table]) -> list[tuple[_Table, list[Row]]]:
 
 
 def _turn_tables(document: ActsDocument) -> Iterator[_Table]:
-    """What follows which act, and the acts by quarter of the call, of a document with turns."""
+    """Tables of what follows which act, and of the acts by quarter of the call, of a document with turns."""
     if document.turns is None:
         return
     acts, shares = [act["name"] for act in document.tag_set["acts"]], document.turns["shares"]
     systems, annotators = {row.system for row in shares}, {_annotator(row) for row in shares}
 
     def of(row: ScoreRow) -> list[str]:
-        """Of whom it is, naming only what there are several of."""
+        """The system and annotator of a row, where there are several of them."""
         several = [row.system] if len(systems) > 1 else []
         return several + ([_annotator(row)] if len(annotators) > 1 else [])
 

@@ -67,7 +67,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class GenerationPlan:
-    """What to generate: record k has topic k, starting again after the last topic, and is asked for with seed + k.
+    """A plan of generation: record k has topic k, starting again after the last topic, and is asked for with seed + k.
 
     set: the name of the set, with which the ids begin; "": they begin with the topic.
     """
@@ -122,7 +122,7 @@ def _for_files(name: str) -> str:
 
 @dataclass
 class GenerationProgress:
-    """How far a generation is. settled: the item that was settled last, and its result."""
+    """Progress of a generation. settled: the item that was settled last, and its result."""
 
     plan: GenerationPlan
     records: list[Record]
@@ -133,7 +133,7 @@ class GenerationProgress:
 
     @property
     def ended(self) -> int:
-        """How many items have a final result."""
+        """The number of items with a final result."""
         return len(self.records) + len(self.dropped)
 
 
@@ -184,7 +184,7 @@ def _set_name(folder: Path) -> str:
 
 
 def cost_usd(usage: Usage, price: Price) -> float:
-    """What the replies cost at `price` in USD per million tokens, in and out."""
+    """The cost of the replies at `price` in USD per million tokens, in and out."""
     return (usage.tokens_in * price[0] + usage.tokens_out * price[1]) / 1e6
 
 

@@ -51,7 +51,7 @@ SPEAKERS: Final = {"ja": "open-jtalk", "en": "hibari"}
 RATE_HZ: Final = 24_000
 SILENCE_SAMPLES: Final = 2_880
 TAIL_S: Final = 30
-"""How long a user waits for a reply to be given and said."""
+"""Time that a user waits for a reply to be given and said."""
 
 PAUSE_MS: Final = 1500
 """More than any pause within a request, which would be sent by halves; a system that replies once is not timed."""
@@ -64,7 +64,7 @@ _NOTE_EVERY_NS: Final = 1_000_000_000
 
 
 def default_speaker(locale: str) -> str:
-    """Who speaks the language of a set if the user names nobody. SettingsError if none of the speakers here does."""
+    """The speaker of a set's language if the user names nobody. SettingsError if none of the speakers here does."""
     language = locale.partition("-")[0]
     if language not in SPEAKERS:
         raise SettingsError(f"--tts: expected a speaker of {locale}, as those here speak Japanese and English")
@@ -121,7 +121,7 @@ def speak_records(
 
 
 def clip_of(pcm: Samples, rate_hz: int) -> Samples:
-    """What a speaker said, mono int16 (n,) at `rate_hz`, as the clip of a user.
+    """The clip of a user from what a speaker said, mono int16 (n,) at `rate_hz`.
 
     InputError if it is silent or clipped, before or after its rate is converted.
     """
@@ -164,7 +164,7 @@ class _Notes:
         self.write()  # before the first file, so that all of them are known to be ours
 
     def lacks(self, record: Record) -> bool:
-        """Whether the record must still be spoken."""
+        """True if the record must still be spoken."""
         done, path = self._files[record.id], wav_path(self._folder, record)
         if not done or (done["text"], done["speaker"]) != (record.user_text, self._speaker):
             return True

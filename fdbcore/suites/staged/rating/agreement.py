@@ -1,4 +1,4 @@
-"""How far people and judges agree on dialogues, by metric.
+"""Agreement of people and judges on dialogues, by metric.
 
 A person gives a dialogue one rating of each metric. A judge marks events: its mean over the events of a dialogue stands
 beside. Task scores are compared by family, as each family has a rubric of its own.
@@ -124,7 +124,7 @@ def _title(comparison: Mapping[str, Any]) -> str:
 
 
 def sample_screen(key: RatingKey, folder: str, width: int) -> str:
-    """What was drawn, and what to do with it."""
+    """The dialogues that were drawn, and what to do with them."""
     lines: list[str] = []
     for stratum in STRATA:
         names = Counter(str(getattr(each, stratum)) for each in key.dialogues)

@@ -87,7 +87,7 @@ def _metric(id_: str, title: str, ask: str, of: RubricWording) -> dict[str, Any]
 
 
 def _dialogue(keyed: KeyedDialogue) -> dict[str, Any]:
-    """What a rater reads of a dialogue. InputError if its audio cannot be played any more."""
+    """The parts of a dialogue that a rater reads. InputError if its audio cannot be played any more."""
     recording = Reading(Path(keyed.call))
     if (why := changed_source(recording)) is not None:
         raise InputError(f"{keyed.call}: expected audio, got none: {why}")

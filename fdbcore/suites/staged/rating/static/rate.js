@@ -16,7 +16,7 @@ function element(tag, properties, ...content) {
   return made;
 }
 
-// What the browser keeps
+// Kept by the browser
 
 const place = () => `fdbcore ratings ${sample} ${rater}`;
 
@@ -37,7 +37,7 @@ function keep() {
   }
 }
 
-// What is asked of a dialogue. A metric has levels, or checks that are answered with yes or no.
+// Questions on a dialogue. A metric has levels, or checks that are answered with yes or no.
 
 const asked = ({ family }) => [...metrics, ...(tasks[family] ? [tasks[family]] : [])];
 const answer = (dialogue, name) => ratings[dialogue.name]?.[name] ?? "";
@@ -79,7 +79,7 @@ function question(metric) {
   return made;
 }
 
-// What is shown
+// Views
 
 function load(name) {
   URL.revokeObjectURL(audio.src);
@@ -128,7 +128,7 @@ function showOpen(from) {
   show(order.find((index) => !isRated(dialogues[index])) ?? order[0]);
 }
 
-// What is given away
+// The table that is given away
 
 const marked = (text) => (new RegExp(`^(?:${formula})`, "u").test(text) ? `'${text}` : text);
 const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
