@@ -1,4 +1,4 @@
-"""What a terminal shows of the lines of a command: its errors break between words, and verdicts have a colour."""
+"""Lines of commands on a terminal: errors break between words, and verdicts have a colour."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLOURED: Final = re.compile(r"(?<![^\s(])(?:!!|FAIL|PASS|UNDECIDED)(?=\s|$)")
 
 
 def drawn_on(stream: IO[str]) -> Callable[[str], str]:
-    """How a stream shows a text without codes: as it is, unless it is a terminal."""
+    """A text without codes for a stream: as it is, unless the stream is a terminal."""
     if not stream.isatty():
         return str
     is_plain = "NO_COLOR" in os.environ or os.environ.get("TERM", "dumb") == "dumb"

@@ -1,4 +1,4 @@
-"""What `fdbcore replay` shows as it goes on, and prints of a run."""
+"""The progress of `fdbcore replay`, and the screen of a run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from .options import screen_columns
 from .status import Status, Teller
 
 SHOWN_EVERY_TICKS: Final = 10 * TICKS_PER_S
-"""How often the progress of one call is shown, on the timeline of the call."""
+"""The time between two lines about one call, on the timeline of the call."""
 MOST_NAMES: Final = 5
 _REPLAYING: Final = 0.8
 """Of the time of a replay, about; its tables and pages take the rest."""

@@ -128,13 +128,13 @@ class RunScreen(Display):
 
 
 def _is_text_only(folder: RunFolder) -> bool:
-    """Whether every case that is done was answered in text alone, so that there is no turn-taking to measure."""
+    """True if every case that is done was answered in text alone, so that there is no turn-taking to measure."""
     outcomes = [outcome for case in folder.plan.cases if (outcome := folder.outcome(case)) is not None]
     return {outcome["reason"] for outcome in outcomes if outcome["kind"] == "done"} == {IN_TEXT}
 
 
 def _outcome_lines(summary: RunSummary) -> Iterator[str]:
-    """How the cases of each system ended; of several systems only the reasons, as a table shows the counts."""
+    """The endings of each system's cases; of several systems only the reasons, as a table shows the counts."""
     systems = summary["systems"]
     for name, found in systems.items():
         lines = [f"{name}: {_counts_text(found['cases'])}"] if len(systems) == 1 else []
@@ -152,7 +152,7 @@ def _counts_text(counts: CaseCounts) -> str:
 
 
 def _of_first(folder: RunFolder, first: Sequence[Case], left: int) -> Iterator[str]:
-    """What each of the first cases took and cost, and about what those that are left will take and cost."""
+    """The length and cost of each of the first cases, and about what those that are left will take and cost."""
     lengths_s = [ticks_to_s(state_of_case(folder.path / case.name).get("n_ticks", 0)) for case in first]
     costs = [folder.cost(case) for case in first]
     for case, length_s, cost in zip(first, lengths_s, costs, strict=True):

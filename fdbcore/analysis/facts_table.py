@@ -281,7 +281,7 @@ class FactsTable:
 
 
 def _unreadable() -> tuple[type[Exception], ...]:
-    """What reading a damaged file raises; names in it that are no UTF-8 raise a ValueError."""
+    """Errors of reading a damaged file; names in it that are no UTF-8 raise a ValueError."""
     from pyarrow import ArrowException
 
     return OSError, ValueError, ArrowException

@@ -24,7 +24,7 @@ from fdbcore.types.units import Seconds
 
 
 class GateMoment(TypedDict):
-    """What to listen to, such as where a gate failed: a moment of a call, or the whole call."""
+    """A place to listen to, such as where a gate failed: a moment of a call, or the whole call."""
 
     call: str
     file: Annotated[str, Meta(description="its audio, from the folder of the run")]

@@ -217,7 +217,7 @@ def _but(decision: Decision, beside: FindingsBeside) -> list[str]:
 
 
 def _unanswered(group: CallGroup, share: str) -> list[str]:
-    """How many opportunities have no response, which no latency counts, if it is more than MOST_UNANSWERED.
+    """The number of opportunities without a response, which no latency counts, if it is more than MOST_UNANSWERED.
 
     share: the id of what counts them, "" for measures of all opportunities.
     """

@@ -65,7 +65,7 @@ class LongerBetween(TypedDict):
 
 
 class LongestMoments(TypedDict):
-    """What to listen to of one kind, whatever a test says of it: this may be chance."""
+    """Moments of one kind to listen to, whatever a test says of it: this may be chance."""
 
     kind: MomentKind
     moments: Annotated[list[GateMoment], Meta(description="of side a, each longer than its like; first what grew most")]
@@ -79,7 +79,7 @@ FEWEST: Final = 10
 
 MOST_MOMENTS: Final = 20
 LEAST_GROWTH_S: Final = 0.1
-"""What is longer by less than this, nobody hears."""
+"""The least growth that anybody hears."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +264,7 @@ def longer_between(compared: Sequence[Matched]) -> list[LongerBetween]:
 
 
 def _questions(matched: Matched, read: ReadCalls) -> Iterator[_Question]:
-    """What is asked of a comparison: each kind of moment, of A; of B too if neither side is the later one."""
+    """Questions to a comparison: each kind of moment, of A; of B too if neither side is the later one."""
     pairs = _pairs_of(matched, read)
     ask = _of_pairs if matched.paired_by else _of_all
     for kind in (each.id for each in KINDS):
@@ -360,7 +360,7 @@ def _of_kind(kind: MomentKind, calls: Sequence[_ReadCall], from_ticks: int) -> l
 
 
 def _is_of_system(moment: Moment) -> bool:
-    """Whether a moment is B's, or of both: B may begin to speak over A, or not stop for it."""
+    """True if a moment is B's, or of both: B may begin to speak over A, or not stop for it."""
     return moment.side == "B" or moment.kind == "talk_over"
 
 

@@ -1,4 +1,4 @@
-"""What holds of a whole run: its measures, how its groups differ, what settings move, how it compares with people."""
+"""Statements on a whole run: measures, differences of groups, what settings move, a comparison with people."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Statements(Evidence, StatedGroups):
 
 
 def evidence(run: Run, settings: Settings, by: str | None, unread: Mapping[str, str]) -> Evidence:
-    """How the scores were made, and which calls are left out."""
+    """The making of the scores, and which calls are left out."""
     unscored = {call.name: call.unscored for call in run.calls if call.unscored is not None}
     return {
         "schema": "fdbcore.statements/1",

@@ -25,7 +25,7 @@ from fdbcore.types import SIDES
 
 
 def through(url: str) -> Replays:
-    """What replays calls through the store at an address, as `replay_jobs.replayed` does without one.
+    """A replay of calls through the store at an address, as `replay_jobs.replayed` is without one.
 
     MissingExtraError without its package, SettingsError if it is unknown or cannot be written.
     """

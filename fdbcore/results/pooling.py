@@ -236,7 +236,7 @@ def passes_of(
     *,
     least_trials: int = 1,
 ) -> Passes | None:
-    """How often the system of these items passes them, for each k up to the most trials of an id.
+    """The passes of these items, for each k up to the most trials of an id.
 
     verdict: whether an item passes; None: it cannot be told. None if none can be told, or if no id has `least_trials`.
     """

@@ -118,7 +118,7 @@ def _page_state(from_what: str | None, call: Call) -> str | None:
 
 
 def _is_kept(before: str | None, from_what: str | None, call: Call, shown: PageParts) -> bool:
-    """Whether the page of a call is there, with the audio that it plays, and would be made from the same again."""
+    """True if the page of a call is there, with the audio that it plays, and would be made from the same again."""
     is_there = before is not None and before == _page_state(from_what, call)
     return is_there and (not shown.audio or is_audible(call.recording))
 

@@ -19,7 +19,7 @@ class Engine(Executor, Protocol):
     """An executor of other machines, which hold live calls, too."""
 
     def held(self, run_path: Path, settings: LiveSettings, calls: int | None) -> HeldCalls:
-        """What holds the calls of a run, so many at a time on each node; None for as many as it holds on time."""
+        """The holder of a run's calls, so many at a time on each node; None for as many as it holds on time."""
 
 
 def executor_of(engine: str | None, jobs: int | None = None) -> Executor:
@@ -31,7 +31,7 @@ def executor_of(engine: str | None, jobs: int | None = None) -> Executor:
 
 
 def held_calls(engine: str | None, jobs: int | str) -> Callable[[Path, LiveSettings], HeldCalls] | None:
-    """What holds live calls on the nodes of an engine, `jobs` at a time on each; None for this machine."""
+    """The holder of live calls on the nodes of an engine, `jobs` at a time on each; None for this machine."""
     return None if engine is None else partial(_engine(engine).held, calls=jobs if isinstance(jobs, int) else None)
 
 
@@ -42,7 +42,7 @@ def _engine(address: str, jobs: int | None = None) -> Engine:
 
 
 def replays_through(store: str | None) -> Replays:
-    """What replays calls, through the object store at an address if there is one.
+    """The replay of calls, through the object store at an address if there is one.
 
     SettingsError for a store that cannot be used, MissingExtraError without its package.
     """

@@ -121,7 +121,7 @@ def replayed_run(plan: PlannedReplay, watch: ReplayWatch) -> tuple[Survey, Sensi
 
 
 def _by_detectors(run: Run, plan: PlannedReplay) -> Sensitivity:
-    """What other detectors make of the scored calls of a run."""
+    """The figures of the scored calls of a run by other detectors."""
     assert run.settings is not None
     return sensitivity([CallGroup("", run.scored, [])], run.settings, plan.reader, detectors=plan.detectors, alone=True)
 

@@ -290,12 +290,12 @@ class Scorecard:
 
     @property
     def shows_detectable(self) -> bool:
-        """Whether the minimum detectable effect is known of any."""
+        """True if the minimum detectable effect is known of any."""
         return any(one.detectable is not None for one in self.differences)
 
     @property
     def how_tested(self) -> str:
-        """How p was computed, and what the minimum detectable effect is, where it is shown."""
+        """The computation of p, and the minimum detectable effect, where it is shown."""
         return f"{self.test}; {DETECTABLE}: {self.detectable}" if self.shows_detectable else self.test
 
     @property

@@ -1,4 +1,4 @@
-"""What a cascaded system consists of, from a file: its transcriber, language model and speaker, and when it answers."""
+"""A cascaded system from a file: its transcriber, language model and speaker, and when it answers."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def call_audio(recording: Recording, folder: Path) -> CallAudio:
 
 
 def is_audible(recording: Recording) -> bool:
-    """Whether browsers can play the audio of a call, or the copy that they need is there."""
+    """True if browsers can play the audio of a call, or the copy that they need is there."""
     return not _needs_copy(recording) or (recording.path / SOUND).is_file()
 
 

@@ -54,7 +54,7 @@ def side_lines(health: Health) -> Iterator[tuple[str, str]]:
 
 
 def line_texts(content: Document) -> Iterator[tuple[str, str]]:
-    """What the channels do to edges and responses, named "channel of A" and "channel of B", or "channels" if alike."""
+    """Effects of channels on edges and responses, named "channel of A" and "channel of B", or "channels" if alike."""
     for sides, text in line_sentences(content.get("lines")):
         yield f"channel of {sides}" if len(sides) == 1 else "channels", text
 

@@ -57,7 +57,7 @@ def sentence(verdict: CallVerdict) -> Limit:
 
 
 def beyond(gate: GateInCall) -> str:
-    """How a call is beyond a limit: "response latency 1.82 s, at most 1.5 s"."""
+    """A call's excess over a limit: "response latency 1.82 s, at most 1.5 s"."""
     return f"{_label(gate)} {_figure(gate)}, {_limit(gate)}"
 
 

@@ -96,7 +96,7 @@ class Listed:
 
 
 def sections_to_hear(comparisons: Sequence[ComparedCalls], baseline: str, listed: Listed) -> list[dict[str, Any]]:
-    """What to listen to: what got worse, without what is listed already; then what is longest, be it chance."""
+    """Cards to listen to: what got worse, without what is listed already; then what is longest, be it chance."""
     of_worse, found = [], []
     for of in comparisons:
         about = f"{of['title']}: " if of["title"] else ""

@@ -80,7 +80,7 @@ def sides_of(row: ComparedMeasure) -> list[str]:
 
 
 def pairing(compared: ComparedCalls) -> str:
-    """How the two sides were paired."""
+    """The pairing of the two sides, in words."""
     how = f"paired by {compared['paired_by']}" if compared["paired_by"] else "compared as two groups"
     return f"{how}: {compared['shared']:,} of {compared['items']:,} in both"
 
@@ -141,7 +141,7 @@ def lead(document: RunComparison) -> str:
 
 
 def longer(found: LongerMoments, of: LongerBetween) -> str:
-    """What got worse in a few calls: "8 responses got slower, 5 of them by 4.1 s or more, in 8 of 200 calls (p = 0.02),
+    """Worse moments of a few calls: "8 responses got slower, 5 of them by 4.1 s or more, in 8 of 200 calls (p = 0.02),
     shorter by 0.31 s or more in 1".
 
     Unpaired: "Slow responses of 1.42 s or more, 5 of them of 4.8 s or more, in 8 of 200 calls (p = 0.02), baseline 1 of
@@ -163,7 +163,7 @@ def longer(found: LongerMoments, of: LongerBetween) -> str:
 
 
 def _harm(found: LongerMoments, size_s: Callable[[GateMoment], float], by: str) -> str:
-    """How bad the worst are, those that grew at least half as much as the first: ", 5 of them by 4.1 s or more,".
+    """The size of the worst, those that grew at least half as much as the first: ", 5 of them by 4.1 s or more,".
 
     Moments of an earlier version do not say by how much they grew.
     """
@@ -197,7 +197,7 @@ def longest(of: ComparedCalls) -> dict[str, list[GateMoment]]:
 
 
 def longest_note(of: ComparedCalls) -> str:
-    """What the longest moments are, and what they are not."""
+    """A note on the longest moments: what they are, and what they are not."""
     if not of["longest"]:
         return f"Nothing in this run is longer than its like in the baseline by {LEAST_GROWTH_S:g} s or more."
     rule = "what grew the most in its call" if of["paired_by"] else "the longest beside the longest"

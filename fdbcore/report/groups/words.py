@@ -138,7 +138,7 @@ def difference_text(each: GroupDifference, unit: str) -> str:
 
 
 def verdicts(differences: Sequence[GroupDifference | ComparedMeasure]) -> str:
-    """What differs: "better in response rate; worse in response latency; no difference found in 5"."""
+    """Verdicts in one line: "better in response rate; worse in response latency; no difference found in 5"."""
     told = []
     for verdict in ("better", "worse", "different"):
         labels = [headlines()[each["measure"]] for each in differences if each["verdict"] == verdict]

@@ -28,7 +28,7 @@ def scales_of(card: Scorecard, rows: Sequence[ScoreRow]) -> list[Measure]:
 
 
 def scales_of_rows(scales: Sequence[Measure], rows: Sequence[ScoreRow]) -> list[Measure]:
-    """Those of the scales for which any of the rows has a value."""
+    """The scales for which any of the rows has a value."""
     return [scale for scale in scales if any(row.figure(scale).value is not None for row in rows)]
 
 

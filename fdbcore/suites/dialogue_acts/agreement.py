@@ -1,4 +1,4 @@
-"""How far annotators agree, and how well the measures go with people's ratings of the same replies.
+"""Agreement of annotators, and of the measures with people's ratings of the same replies.
 
 Two annotators of the acts of replies, be they people or models, are compared reply by reply. Ratings are CSV tables
 with a header, a row a reply and rater:
@@ -83,7 +83,7 @@ Key: TypeAlias = tuple[str, str, int]  # id, system, repeat
 
 
 class ActsAgreement(TypedDict):
-    """How far two annotators agree on the acts of the same replies."""
+    """The agreement of two annotators on the acts of the same replies."""
 
     schema: Literal["fdbcore.agreement/1"]
     annotators: list[str]
@@ -162,7 +162,7 @@ def _responses(path: Path, as_given: bool, tags: TagSet | None) -> tuple[list[Re
 
 
 def _holds_responses(path: Path) -> bool:
-    """Whether the first line that is JSON names a system, as lines of responses do."""
+    """True if the first line that is JSON names a system, as lines of responses do."""
     try:
         lines = read_whole(path).decode("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError):
@@ -182,7 +182,7 @@ def agreement(
     resamples: int = RESAMPLES,
     tags: TagSet | None = None,
 ) -> ActsAgreement:
-    """How far two annotators agree on the replies that both labelled.
+    """The agreement of two annotators on the replies that both labelled.
 
     `wed`: the mean distance; it is the same in both directions. `wlcs_a`, `wlcs_b`: the share of each annotator's
     weight that lies in a common subsequence. `identical`: the share of replies with the same acts in the same order.
@@ -243,7 +243,7 @@ def _reply(key: Key) -> str:
 
 
 def paired_acts(alignments: ActAlignments) -> tuple[Floats, Floats]:
-    """How often each act of the first is paired with each act of the second: (replies, n²), row by row of (n, n).
+    """Counts of each act of the first with each act of the second: (replies, n²), row by row of (n, n).
 
     n: how many acts there are, and one for none. And the summed absolute difference of importance of matched acts, and
     how many acts match: (replies, 2).
@@ -315,12 +315,12 @@ class ReplyKey(NamedTuple):
 
 
 def holds_ratings(path: Path) -> bool:
-    """Whether it is a table of ratings of replies, by its header."""
+    """True if it is a table of ratings of replies, by its header."""
     return {*NEEDED} <= {*columns_of(path)}
 
 
 def holds_labels(path: Path) -> bool:
-    """Whether it is a file of responses or records, by its suffix, or a table of ratings."""
+    """True if it is a file of responses or records, by its suffix, or a table of ratings."""
     return path.suffix == SUFFIX or holds_ratings(path)
 
 

@@ -148,7 +148,7 @@ def _is_generated(path: Path) -> bool:
 def expected(
     paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
 ) -> Iterator[ExpectedUse]:
-    """What `score` would ask of the recogniser, of each annotator and of the judge; see `Suite.expected`."""
+    """Expected requests to the transcriber, to each annotator and to the judge; see `Suite.expected`."""
     if options["turns"]:
         yield from _expected_of_turns(paths, options, out)
         return

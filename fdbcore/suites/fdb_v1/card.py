@@ -59,7 +59,7 @@ TASKS_TOLD: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The measure of v1 that a sentence a task tells. In a pause only what begins in it counts."""
 TAKEOVER: Final = "takeover_by_activity_wanted"
-"""What v1 publishes of these tasks: it also counts what is no response."""
+"""The measure that v1 publishes of these tasks: it also counts what is no response."""
 BEGAN_EARLY: Final = "More than 0.2 s early, which is no response:"
 RESPONDS: Final = ("responds", "addressed the overlap:")
 RESUMES: Final = ("resumes", "left the overlap aside and went on:")

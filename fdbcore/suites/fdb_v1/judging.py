@@ -345,7 +345,7 @@ def asked(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[UsesSe
 def expected(
     version: Version, paths: Sequence[Path], options: Mapping[str, Any], out: Path, show: Show
 ) -> Iterator[ExpectedUse]:
-    """What `score` would ask with these arguments; of the judge at most so much, as if nothing were answered yet.
+    """Expected requests with these arguments; to the judge at most so many, as if nothing were answered yet.
 
     Outputs that exist are read into a temporary folder. Errors as of `score`.
     """

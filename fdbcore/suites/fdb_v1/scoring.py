@@ -113,7 +113,7 @@ class _Measured:
 
     @property
     def took_over_by_words(self) -> bool:
-        """Whether v1 rates it: as published, takeovers alone."""
+        """True if v1 rates it: as published, takeovers alone."""
         return any(self.figures.get("compat_takeover_wanted", ()))
 
     def item(self, said: Said, marks: Mapping[str, Any] | None) -> V1Item:

@@ -1,4 +1,4 @@
-"""How far raters agree: on verdicts on calls, yes or no, and on the disfluencies of recordings.
+"""Agreement of raters: on verdicts on calls, yes or no, and on the disfluencies of recordings.
 
 A table of verdicts is a CSV with a header, a row a call and rater:
 
@@ -270,7 +270,7 @@ class TagRater(Struct, frozen=True):
 
 
 class TagAgreement(Struct, frozen=True):
-    """How far raters agree on whether recordings have a disfluency of one class."""
+    """The agreement of raters on one class of disfluency."""
 
     kind: Disfluency
     n: Annotated[int, Meta(description="recordings that two raters or more tagged")]
@@ -282,7 +282,7 @@ class TagAgreement(Struct, frozen=True):
 
 
 class DisfluencyAgreement(Struct, frozen=True):
-    """What `fdbcore agree` says of tags."""
+    """The document of `fdbcore agree` for tags."""
 
     schema: Literal["fdbcore.disfluency_agreement/1"]
     raters: list[TagRater]
@@ -291,7 +291,7 @@ class DisfluencyAgreement(Struct, frozen=True):
 
 
 def holds_tags(path: Path) -> bool:
-    """Whether it is a table of tags, by its header, or a file of recorded scenarios."""
+    """True if it is a table of tags, by its header, or a file of recorded scenarios."""
     if path.suffix.lower() != ".json":
         return {RECORDING, TAGS} <= {*columns_of(path)}
     try:
@@ -370,7 +370,7 @@ def tags_screen(content: Mapping[str, Any], width: int) -> str:
 
 
 def holds_labels(path: Path) -> bool:
-    """Whether it is a table of verdicts or of tags, or has scores of the suite or recorded scenarios."""
+    """True if it is a table of verdicts or of tags, or has scores of the suite or recorded scenarios."""
     return holds_tags(path) or holds_verdicts(path)
 
 

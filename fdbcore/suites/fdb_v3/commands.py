@@ -68,7 +68,7 @@ def import_folder_of_release(options: Mapping[str, Any], console: Console) -> bo
 
 
 def summary(file: RecordedScenarioFile) -> str:
-    """How many recordings, scenarios and speakers there are, who annotated them, and what was repaired."""
+    """The numbers of recordings, scenarios and speakers, who annotated them, and what was repaired."""
     card, records, has = file.card, file.record, counts_of(file.record)
     n_silent = card.silent_scenarios
     silent = f"; {counted(n_silent, 'scenario')} without a recording" if n_silent else ""

@@ -197,7 +197,7 @@ Given: TypeAlias = Mapping[str, Sequence[CaseVerdicts]]
 
 
 class JudgeAgreement(Struct, frozen=True):
-    """How far two judges agree, or a judge and the exact matcher, on what both gave a verdict on."""
+    """The agreement of two judges, or of a judge and the exact matcher, on what both gave a verdict on."""
 
     what: Annotated[Judged, Meta(description="arguments: of each pair of calls")]
     system: Annotated[str | None, Meta(description="null: all systems")]
@@ -257,7 +257,7 @@ def _made(case: V3Case) -> list[tuple[FunctionCall, LoggedCall]]:
 
 
 def _counts(first: Sequence[bool | None], second: Sequence[bool | None]) -> list[int]:
-    """How often they say: no and no, no and yes, yes and no, yes and yes."""
+    """The counts of their pairs of answers: no and no, no and yes, yes and no, yes and yes."""
     both = [(one, other) for one, other in zip(first, second, strict=True) if one is not None and other is not None]
     return [both.count(each) for each in ((False, False), (False, True), (True, False), (True, True))]
 

@@ -143,7 +143,7 @@ def _conditions(document: StagedDocument) -> Iterator[tuple[str, str]]:
 
 
 def _told(card: Scorecard, headings: Mapping[str, str]) -> Iterator[str]:
-    """What systems score under each pacing, and which one is better: "Slow examiner: timing score a 0.98, b 0.80. ...".
+    """Scores under each pacing, and which system is better: "Slow examiner: timing score a 0.98, b 0.80. ...".
 
     Pacings of one system are compared in sentences of their own.
     """
@@ -209,7 +209,7 @@ def _cases(document: StagedDocument) -> Iterator[ScoredCase]:
 
 
 def _outcome(item: StagedItem, verdicts: Sequence[str]) -> Iterator[str]:
-    """What became of the goals, or where nobody knows it how the system answered; the worst event of a judged one."""
+    """The fate of the goals, or where nobody knows it how the system answered; the worst event of a judged one."""
     if {*verdicts} != {NOT_HEARD}:
         yield f"goals: {', '.join(verdicts)}"
     elif "timing" in item.values:

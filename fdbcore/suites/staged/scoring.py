@@ -193,7 +193,7 @@ def asked(options: Mapping[str, Any], runs: Sequence[Path] = ()) -> list[UsesSer
 def expected(
     runs: Sequence[Path], options: Mapping[str, Any], out: Path, show: Callable[[str], None]
 ) -> Iterator[ExpectedUse]:
-    """What `score` would ask with these arguments; recognisers first. Errors as of `score`."""
+    """Expected requests with these arguments; transcribers first. Errors as of `score`."""
     scoring = Scoring.of(options)
     judges = scoring.judging.judges
     cases, _, _ = dialogues_of([run for run in runs if not is_of_replies(run)], show)

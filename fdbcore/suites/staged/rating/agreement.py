@@ -137,7 +137,7 @@ def sample_screen(key: RatingKey, folder: str, width: int) -> str:
 KEY: Final = "key.json"
 KEY_SCHEMA: Final = "fdbcore.rating_key/1"
 SCORES_SCHEMAS: Final = ("fdbcore.staged/2", "fdbcore.staged/1")
-"""What is read of their dialogues is the same in both."""
+"""Readings of their dialogues are the same in both."""
 STRATA: Final[Sequence[Literal["system", "pacing", "family"]]] = ("system", "pacing", "family")
 TASK_SCORE: Final = "task_score"
 METRICS: Final = ("turn_taking", "instruction_following", TASK_SCORE)
@@ -150,7 +150,7 @@ A_MARK: Final = f"a number from 1 to {LEVELS}"
 
 
 class KeyedDialogue(Struct, frozen=True):
-    """Which dialogue stands behind a name that says nothing."""
+    """The dialogue behind a name that says nothing."""
 
     dialogue: Annotated[str, Meta(description="its name on the page and in ratings: D001")]
     call: Annotated[str, Meta(description="folder of its recording, absolute")]
@@ -246,7 +246,7 @@ def measures_of(marks: Mapping[str, Mark], family: str) -> dict[RatedMeasure, Ma
 
 @dataclass(slots=True)
 class Ratings:
-    """What people gave, by rater. samples: of which samples they are."""
+    """The ratings of people, by rater. samples: of which samples they are."""
 
     raters: dict[str, Rater] = field(default_factory=dict)
     samples: set[str] = field(default_factory=set)
@@ -254,12 +254,12 @@ class Ratings:
 
 
 def is_ratings(path: Path) -> bool:
-    """Whether it is a table of ratings: a CSV whose header has the column `dialogue`."""
+    """True if it is a table of ratings: a CSV whose header has the column `dialogue`."""
     return DIALOGUE in columns_of(path)
 
 
 def holds_labels(path: Path) -> bool:
-    """Whether it is a table of ratings, or has scores of staged dialogues."""
+    """True if it is a table of ratings, or has scores of staged dialogues."""
     return is_ratings(path) or scores_in(path) is not None
 
 
