@@ -138,7 +138,7 @@ fuzz: .venv/dev       ## files of others changed at random (FDBCORE_FUZZ_MINUTES
 # The core is compiled once, whatever is installed beside it. Each extra is added to those that are there; pip knows its
 # packages from fdbcore's metadata.
 .venv/core: $(SOURCES)
-	@echo '--- Setting up .venv, once: about three minutes, 700 MB'
+	@echo '--- Setting up .venv, once: about three minutes, 800 MB; 2.8 GB for all tests'
 	@test -d .venv || $(PYTHON) -m venv .venv
 	$(call install,--editable .)
 	@touch $@
