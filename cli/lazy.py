@@ -43,7 +43,7 @@ class LazyCommands(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             if near := get_close_matches(args[0], self._names, 1):
-                error.message += f" Did you mean '{near[0]}'?"
+                raise click.UsageError(f"{error.message} Did you mean '{near[0]}'?", ctx) from None
             raise
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401
