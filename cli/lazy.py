@@ -46,8 +46,9 @@ class LazyCommands(click.Group):
         try:
             name, command, words = super().resolve_command(ctx, args)
         except click.UsageError as error:
-            near = get_close_matches(args[0], self._names, 1)
-            raise click.UsageError(f"{error.message} Did you mean '{near[0]}'?", ctx) if near else error from None
+            if near := get_close_matches(args[0], self._names, 1):
+                raise click.UsageError(f"{error.message} Did you mean '{near[0]}'?", ctx) from None
+            raise
         known = {flag for param in command.params for flag in param.opts} if command else set[str]()
         for place, (flag, sign, value) in enumerate(word.partition("=") for word in words):
             if RENAMED.get(flag) in known:
