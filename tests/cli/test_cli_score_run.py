@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from html import unescape
 from pathlib import Path
 from typing import cast
 
@@ -23,7 +24,7 @@ from fdbcore.analysis.survey import survey
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import META, QUANTITIES, SCORES, TURNS, read_json, write_json
 from fdbcore.recording.run import CORPUS
-from fdbcore.report.format import NOT_CORRECTED
+from fdbcore.report.format import NOT_CORRECTED, p_text
 from fdbcore.report.groups.screen import statements_screen
 
 
@@ -60,10 +61,10 @@ def test_late_answers_of_few_calls_are_listed_of_the_version_that_has_them(tmp_p
     assert {moment["call"] for moment in slow["worst"]} >= {call.name for call in late}
     assert slow["b"]["clusters"] == 0
     screen = " ".join(statements_screen(cast("Statements", content), 100).split())
-    told = f"in {slow['a']['clusters']} of 60 calls of 2, 1 0 of 60"
+    told = f"in {slow['a']['clusters']} of 60 calls of 2 ({p_text(slow['p'])}), 1 0 of 60"
     assert told in screen
     html = ((tmp_path / "out" if out else run) / "scores.html").read_text()
-    assert told in html
+    assert told in unescape(html)
     for moment in slow["worst"]:
         assert moment["page"] in screen
         assert (run / moment["call"] / "report.html").is_file() != out
