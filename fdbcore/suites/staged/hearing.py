@@ -64,7 +64,7 @@ def sides_wanted(case: StagedCase, for_judge: bool) -> Sequence[Side]:
 
 
 def why_not_heard(cases: Sequence[StagedCase], sources: Sequence[WordSource]) -> list[str]:
-    """A sentence that nobody heard whether goals were met, and what mends it. sources: asked ones; the first decides."""
+    """A sentence that nobody heard whether goals were met, and the remedy. sources: asked ones; the first decides."""
     deaf = [case for case in cases if any(goal.verdict == NOT_HEARD for goal in case.goals)]
     if not deaf:
         return []
