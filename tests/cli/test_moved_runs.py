@@ -42,7 +42,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         command(*[str(folder / word) if (folder / word).exists() else word for word in words])
     fdbcore("replay", folder / HELD / "a", "--vad", "energy", "--out", "LR")
     fdbcore("score", folder / REPLAYED)
-    (folder / "gates.toml").write_text('gates = [{ check = "response_latency_ms <= 1" }]')
+    (folder / "gates.toml").write_text('gates = [{ check = "response_latency_ms <= 10" }]')
     command("report", f"{folder}/{REPLAYED}", "--baseline", f"{folder}/LR", "--gate", f"{folder}/gates.toml")
     return folder
 
