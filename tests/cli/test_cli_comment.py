@@ -135,7 +135,7 @@ def test_what_got_longer_is_no_markup(tmp_path: Path) -> None:
         made_run(tmp_path / run, [MadeCall(call.name, call.activity, {"lang": lang}) for call in calls])
     report(tmp_path / "new", "--baseline", tmp_path / "old", "--by", "lang", "--comment", tmp_path / "c.md", "--quiet")
     text = (tmp_path / "c.md").read_text()
-    assert "answers got slower" in text.partition("- **listen**")[0]
+    assert "responses got slower" in text.partition("- **listen**")[0]
     assert not {"html_inline", "html_block", "image"} & {token.type for token in tokens(text)}
     assert not re.search(r"@everyone|https://evil", shown(text))
 

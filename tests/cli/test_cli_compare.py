@@ -216,7 +216,7 @@ def test_the_page_says_why_there_is_no_interval_where_it_would_be(tmp_path: Path
     assert "run (1 call) minus baseline (9 calls)" in " ".join(result.stdout.split())
     assert " ".join(result.stdout.split()).count(NOT_CORRECTED) == 1
     html = (tmp_path / "one" / "compare.html").read_text()
-    cut = html.split("<code>premature_per_turn</code>")[1].split("</tr>")[0]
+    cut = html.split("<code>premature_per_turn</code>")[0].rsplit("<tr>", 1)[1]  # its explanation is the next row
     assert f"<span class='meaning'>{ONE_CLUSTER}</span>" in cut
     assert NOTES not in html
     assert NOT_CORRECTED in html
@@ -228,7 +228,10 @@ def test_the_page_says_first_what_became_of_each_measure(planted: Planned) -> No
     first, *others = found["comparisons"][0]["measures"]
     first |= {"value": None, "interval": None, "p": None, "p_holm": None, "detectable": None, "reason": "no items"}
     html = page(Kept(cast("RunComparison", found | {"made": "2026-11-23"})), Run(planted.few))
-    told = re.findall(r"<code>(\w+)</code></span></th><td data-label=\"verdict\"><span[^>]*>([^<]+)<", html)
+    row = re.compile(
+        r"<td data-label=\"verdict\"><span[^>]*>([^<]+)<.*?<tr class=\"about\">.*?<code>(\w+)</code>", re.DOTALL
+    )
+    told = [(name, verdict) for verdict, name in row.findall(html)]
     assert told[0] == (first["measure"], "no items")
     assert told[1:] == [
         (row["measure"], row["verdict"] if row["value"] is not None else row["reason"]) for row in others

@@ -102,7 +102,7 @@ def test_a_transcriber_that_cannot_do_it_is_wrong_usage(
     assert told(run, "--transcriber", "whisper:huge").startswith(
         "Error: --transcriber: whisper: expected the size base"
     )
-    assert "expected a folder, got no such one" in told(run, "--transcriber", "words:nowhere")
+    assert "expected a folder: there is none" in told(run, "--transcriber", "words:nowhere")
     assert "no such folder" in told(run / "nothing", "--transcriber", listener.address_of("whisper-1"))
     monkeypatch.delenv("OPENAI_API_KEY")
     assert "expected a key in OPENAI_API_KEY" in told(run, "--transcriber", listener.address_of("whisper-1"))

@@ -134,7 +134,7 @@ def test_a_folder_of_runs_gets_a_page_that_lists_them(runs: list[Path], tmp_path
     report(folder / "v2", "--quiet", "--no-audio")
     report(folder / "v10", "--baseline", folder / "v2", "--quiet", "--no-audio")
     result = report(folder, code=0)
-    assert "v10 against v2: Worse: Answer time." in result.stdout
+    assert "v10 against v2: Worse: response latency." in result.stdout
     assert result.stdout.splitlines()[-1] == str(folder / "index.html")
     html = (folder / "index.html").read_text()
     rows = re.findall(r'<th scope="row">(.*?)</th>', html)

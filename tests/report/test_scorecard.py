@@ -151,7 +151,7 @@ def test_the_page_shows_every_part_and_no_text_as_markup() -> None:
         "few calls", "left out: 1", "<code>c9</code> no recording", "&lt;one&gt; answers sooner.", "by day", "by night",
         "2 hung up", "0.75 to 1.50", "SD 0.50", "answer time s\xa0↓", "P by sign flips", "Most answer time: 1.25",
         "&lt;one&gt;, c1: book a table", "<bdi>&lt;one&gt;</bdi> is better", "cannot be told", "By task",
-        "worst first (answer time)", "every system", "Answer time: from A&#39;s end", "plain/1",
+        "worst first (answer time)", "every system", "answer time: from A&#39;s end", "plain/1",
     ):  # fmt: skip
         assert text in html
     assert "<one>" not in html

@@ -139,11 +139,11 @@ def test_no_english_sentence_is_left_on_the_japanese_page() -> None:
         ),
         (
             "Nobody can tell from 4 turns whether “a” or “b” answers better.",
-            "4 回の順番からは、“a”と“b”のどちらの返答が良いかは言えません。",
+            "4 回のターンからは、“a”と“b”のどちらの返答が良いかは言えません。",
         ),
         (
             "Shares of acts are not compared between systems: only with good replies (--references) are they.",
-            "行為の割合はシステムの間では比べません。比べるのは、良い返答（--references）があるときだけです。",
+            "行為の割合はシステムの間では比べません。比べるのは、正解応答（--references）があるときだけです。",
         ),
         (
             "Its interval is in table.csv and scores.json: it resamples calls, those with one recorded user together.",
@@ -155,7 +155,7 @@ def test_no_english_sentence_is_left_on_the_japanese_page() -> None:
         (
             "“a” and “b” do not differ: on each of 60 records both are at the same distance (WED) from the reference "
             "replies. So these records do not show how great a difference would be found.",
-            "“a”と“b”に差はありません。60 件のどれでも、良い返答からの距離（WED）が同じです。"
+            "“a”と“b”に差はありません。60 件のどれでも、正解応答からの距離（WED）が同じです。"
             "そのため、どのくらいの差なら見つかるかは、この項目からは分かりません。",
         ),
         (

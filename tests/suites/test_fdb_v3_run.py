@@ -323,7 +323,7 @@ def test_systems_of_one_name_that_differ_are_warned_of(tmp_path: Path) -> None:
         ("smoke?latency=never", "latency: expected"),
         ("smoke?quiet_s=0", "quiet_s: expected a number"),
         ("smoke?ends=soon", "ends: expected quiet or file, got 'soon'"),
-        ("nowhere", "nowhere: expected a file of recorded scenarios, or a folder of recordings, got no such one"),
+        ("nowhere", "nowhere: expected a file of recorded scenarios, or a folder of recordings: there is none"),
         ("smoke?quiet_s=3&quiet_s=4", "quiet_s: expected it once, got it twice"),
     ],
 )

@@ -244,7 +244,7 @@ class TestScores:
             assert item["measures"]["overlap_s_per_min"] * length_s / 60 == pytest.approx(1, abs=0.03), "the last one"
             assert [goal["probes"] for goal in item["goals"]] == [0, 0]
         (note,) = found["notes"]
-        assert note.startswith("in 2 of 2 dialogues it is not known whether goals were met")
+        assert note.startswith("In 2 of 2 dialogues it is not known whether goals were met")
         assert "told" not in note, "the system tells no words"
         page = (tmp_path / "scores" / "report.html").read_text()
         shown = command("score", "--suite", "staged", held, "--out", tmp_path / "scores")
@@ -253,8 +253,9 @@ class TestScores:
         assert "The examiner itself</h2>" in page
         assert [row["counts"]["cut_in"] for row in found["examiners"]] == [0, 0]
         table = page.partition("The examiner itself</h2>")[2].partition("</table>")[0]
-        heads = set(re.findall(r'<th scope="col">([^<]*)', table))
-        assert heads - set(HEADS) == {"examiner", "median ms", "p95 ms", "sooner", "later"}
+        assert re.findall(r'<th scope="col">([^<]*)', table) == ["examiner", "slow", "fast"]
+        heads = set(re.findall(r'<th scope="row">([^<]*)', table))
+        assert heads - set(HEADS) == {"median ms", "p95 ms", "sooner", "later"}
 
     @pytest.mark.parametrize("answers_after_s", [None, 4])
     def test_a_silence_that_the_examiner_gave_up_was_not_answered(

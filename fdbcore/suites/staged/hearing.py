@@ -68,7 +68,7 @@ def why_not_heard(cases: Sequence[StagedCase], sources: Sequence[WordSource]) ->
     deaf = [case for case in cases if any(goal.verdict == NOT_HEARD for goal in case.goals)]
     if not deaf:
         return []
-    what = f"in {len(deaf)} of {len(cases)} dialogues it is not known whether goals were met"
+    what = f"In {len(deaf)} of {len(cases)} dialogues it is not known whether goals were met"
     why = f", because {sources[0].name} has no words of the system" if sources else ""
     mends = [
         _mended_by(deaf, {source.name for source in sources}),
