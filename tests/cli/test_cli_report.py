@@ -231,7 +231,8 @@ def test_a_call_whose_own_audio_is_gone_costs_the_others_nothing(tmp_path: Path)
     del meta["source"]
     meta_path.write_text(json.dumps(meta))  # as of a live call, which has no source
     (tmp_path / "run" / "slow" / "derived" / "quantities.json").unlink()
-    (tmp_path / "run" / "slow" / "session.wav").unlink(missing_ok=True)
+    for name in (AUDIO, SOUND):
+        (tmp_path / "run" / "slow" / name).unlink(missing_ok=True)
     result = report(tmp_path / "run", code=0)
     assert result.stderr.splitlines() == ["fdbcore report: slow: no audio: session.wav is gone"]
 

@@ -447,7 +447,7 @@ def test_after_a_replay_only_a_complete_run_is_named(tmp_path: Path, monkeypatch
         content["calls"][0].update(status="waiting", unscored="not replayed yet")  # as one that was killed leaves it
         shutil.rmtree(corpus.parent / "a")
         corpus.write_text(json.dumps(content))
-    assert "--baseline" not in command(*arguments, "runs/3").output
+    assert command(*arguments, "runs/3").output.splitlines()[-1].endswith("fdbcore report runs/3 --baseline OLD")
     for name in "12":
         (tmp_path / "runs" / name / "corpus.json").write_text("{}")
     assert "fdbcore report runs/4 --baseline runs/3" in command(*arguments, "runs/4", code=0).output

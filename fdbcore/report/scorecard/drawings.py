@@ -60,8 +60,8 @@ def figures(card: Scorecard) -> dict[str, str]:
     found = {}
     for place, condition in enumerate(card.conditions, 1):
         rows = [row for row in card.rows if row.condition == condition and row.n != 0]
-        if has_intervals(rows):
-            found[f"systems-{place}.svg"] = standalone(chart(card.scales, rows, condition))
+        if has_intervals(rows) and (drawn := chart(card.scales, rows, condition)):
+            found[f"systems-{place}.svg"] = standalone(drawn)
     return found
 
 
@@ -111,9 +111,11 @@ def _mark_of(group: str) -> str:
 def chart(scales: Sequence[Measure], rows: Sequence[ScoreRow], description: str) -> str:
     """The main scales of all rows, with their intervals, each on an axis of its own, PANELS side by side.
 
-    More of them would not fit a page at a size that people can read.
+    More of them would not fit a page at a size that people can read. "" if no main scale has a value.
     """
     main = [scale for scale in scales if scale.main and any(row.figure(scale).value is not None for row in rows)]
+    if not main:
+        return ""
     counts = [row.n for row in rows if row.n is not None]
     height, drawn = TOP + len(rows) * ROW_HEIGHT + 30, []
     names = "".join(_name(row, TOP + (index + 0.65) * ROW_HEIGHT) for index, row in enumerate(rows))

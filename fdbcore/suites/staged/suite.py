@@ -77,7 +77,7 @@ COMMANDS: Final = (
         (Option("FILE", several=True, required=True),),
         Later(f"{HERE}.commands:validate"),
         group="scenarios",
-        reads=Later(f"{HERE}.reading:holds_scenarios"),
+        reads=Later(f"{HERE}.scenario_files:holds_scenarios"),
     ),
     Command(
         "import",
@@ -93,7 +93,7 @@ COMMANDS: Final = (
         ),
         Later(f"{HERE}.commands:import_file"),
         group="scenarios",
-        reads=Later(f"{HERE}.reading:holds_scenarios"),
+        reads=Later(f"{HERE}.scenario_files:holds_scenarios"),
     ),
 )
 
