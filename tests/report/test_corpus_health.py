@@ -153,7 +153,7 @@ def test_the_page_counts_findings_and_links_their_calls(ran: Ran) -> None:
     page = (ran.run / "index.html").read_text()
     panel = page[page.index('<section class="health warn"') :]
     panel = panel[: panel.index("</section>")]
-    assert "Input health: 3 calls: 2 with a warning" in panel
+    assert "Input health: 3 calls, 2 with a warning" in panel
     counted = re.findall(r"<strong>(\w+)</strong> (\d) of 3 calls.*?\">(\w+)</a></p>", panel)
     assert sorted(counted) == [("Echo", "1", "echo"), ("Tones", "1", "tone")]
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
@@ -168,7 +168,7 @@ def test_the_page_counts_findings_and_links_their_calls(ran: Ran) -> None:
 
 def test_the_screen_has_a_line_and_the_figures_with_echo_beside(ran: Ran) -> None:
     told = corpus_screen(survey(Run(ran.run)), 100)
-    assert "health              3 calls: 2 with a warning | echo 1, tones 1\n" in told
+    assert "health              3 calls, 2 with a warning | echo 1, tones 1\n" in told
     of_few = ran.screen.splitlines()
     assert "!! tone: B tones, 1.0 s" in of_few
     assert any(line.startswith("!! echo: echo B->A -22 dB at 120 ms") for line in of_few)

@@ -86,7 +86,7 @@ def test_its_limit_ships_and_is_in_the_file_to_begin_with(calls: Path, tmp_path:
 def tile_in(page: str) -> str:
     """The text of the tile of the new measure: from its name to the next name of one."""
     text = " ".join(unescape(re.sub("<[^>]*>", " ", page.partition("<body")[2])).split())
-    return text.partition("long sighs")[2][:200]
+    return text.partition("Long sighs")[2][:200]
 
 
 def test_it_stands_in_the_tables_of_a_call_and_in_its_glossary(run: Path) -> None:

@@ -16,7 +16,7 @@ NAMED: Final = 100
 
 
 def line(run: Survey) -> str:
-    """The input health of all calls: "60 calls: 1 bad, 2 with a warning | echo 2, noise 1", "60 calls: all ok"."""
+    """The input health of all calls: "60 calls, 1 bad, 2 with a warning | echo 2, noise 1", "60 calls, all ok"."""
     examined = run.examined
     if not examined:
         return "not examined"
@@ -27,7 +27,7 @@ def line(run: Survey) -> str:
     listed = ", ".join(
         f"{HEALTH[kind.id]['name'].lower().rstrip('?')} {len(kind.calls):,}" for kind in health_kinds(examined)
     )
-    return " | ".join(filter(None, [f"{calls}: {worse or 'all ok'}", listed]))
+    return " | ".join(filter(None, [f"{calls}, {worse or 'all ok'}", listed]))
 
 
 def panel(run: Survey, page: Callable[[Call], str | None]) -> dict[str, Any]:
