@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 BROWSER: Final = shutil.which("chromium") or shutil.which("google-chrome")
+_opened: list[Browser] = []
 
 
 def dump_dom(url: str, profile: Path) -> str:
@@ -38,16 +39,35 @@ def dump_dom(url: str, profile: Path) -> str:
 
 
 @contextmanager
-def opened_page() -> Iterator[tuple[Page, list[str]]]:
-    """An empty page, and what it complains of: console messages, errors, dialogs. Skips the test without a browser."""
+def opened_browser() -> Iterator[Browser]:
+    """A browser without pages. Skips the test where there is none.
+
+    Whoever opens one while it is open gets the same one: Playwright holds a loop of the thread, so that a second one,
+    beside a fixture that spans a module, is refused.
+    """
     if BROWSER is None:
         pytest.skip("needs chromium (Debian: apt-get install chromium)")
     playwright = pytest.importorskip("playwright.sync_api")
+    if _opened:
+        yield _opened[0]
+        return
     with playwright.sync_playwright() as driver:
-        program = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        page, complaints = program.new_page(), []
+        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        _opened.append(browser)
+        try:
+            yield browser
+        finally:
+            _opened.clear()
+            browser.close()
+
+
+@contextmanager
+def opened_page() -> Iterator[tuple[Page, list[str]]]:
+    """An empty page, and what it complains of: console messages, errors, dialogs. Skips as `opened_browser` does."""
+    with opened_browser() as browser:
+        page, complaints = browser.new_page(), []
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))
         yield page, complaints
-        program.close()
+        page.close()

@@ -226,6 +226,17 @@ def test_a_process_that_is_gone_is_told_and_started_again(python: Path, empty_mo
     assert [word.text for word in hears.words(said(A[0]), "en")] == [A[0].text]
 
 
+def test_a_process_whose_pipes_break_before_it_is_gone_is_started_again(
+    python: Path, empty_model: Path, opened: Closing
+) -> None:
+    python_with_nemo(python.parent, lingers=True)
+    hears = opened(f"nemo:{empty_model}?python={python}")
+    with pytest.raises(PartyError, match="expected words, got the end of its process"):
+        hears.words(said(A[0]), "en")
+    python_with_nemo(python.parent)
+    assert [word.text for word in hears.words(said(A[0]), "en")] == [A[0].text]
+
+
 @pytest.mark.parametrize(
     ("orders", "error", "message"),
     [

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pytest
+from fakes.browser import BROWSER, opened_browser
 from helpers.commands import command
 from helpers.corpus import ROWS, build, replay
 from helpers.logged import save
@@ -18,7 +19,6 @@ from fdbcore.sources.agent_logs import Mark
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 AXE: Final = Path(__file__).parents[1] / "fakes" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 PAGES: Final = (
     "index.html",
@@ -54,7 +54,7 @@ FOCUSED: Final = """() => {
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian: apt-get install chromium)"),
+    pytest.mark.skipif(BROWSER is None, reason="needs chromium (Debian: apt-get install chromium)"),
     pytest.mark.skipif(not AXE.is_file(), reason="needs `npm install --no-package-lock` in tests/fakes/axe"),
 ]
 
@@ -89,11 +89,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+    with opened_browser() as opened:
         yield opened
-        opened.close()
 
 
 def opened(browser: Browser, run: Path, name: str, scheme: Literal["light", "dark"], width: int) -> Page:

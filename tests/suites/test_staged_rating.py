@@ -15,6 +15,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from fakes.browser import opened_browser
 from fakes.fake_speech import KEY as SPEECH_KEY
 from fakes.fake_speech import FakeSpeech
 from fakes.parties import Caller
@@ -34,7 +35,6 @@ from fdbcore.suites.staged.rating.agreement import drawn_evenly
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-CHROMIUM: Final = shutil.which("chromium") or shutil.which("google-chrome")
 AXE: Final = Path(__file__).parents[1] / "fakes" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 SYSTEMS: Final = ("Zyxwell-9", "Quondam-3")
 ROOM_PX: Final = """() => {
@@ -233,13 +233,8 @@ def test_what_cannot_be_compared_is_said_in_a_line(sample: Path, scores: Path, t
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    if CHROMIUM is None:
-        pytest.skip("needs chromium (Debian: apt-get install chromium)")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+    with opened_browser() as opened:
         yield opened
-        opened.close()
 
 
 def begun(page: Page, sample: Path, rater: str) -> None:

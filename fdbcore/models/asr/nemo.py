@@ -245,6 +245,7 @@ class _Worker:
             lines = self._complaints.read().decode(errors="replace").strip().splitlines()
         except ValueError:  # closed: it was ended on purpose
             lines = []
+        self.end()  # its pipe can break a moment before the system tells that it is gone
         return PartyError(
             f"{self._name}: expected words, got the end of its process: {lines[-1] if lines else 'killed'}"
         )
