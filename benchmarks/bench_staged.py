@@ -1,7 +1,7 @@
 """Staged dialogues at the size of the published benchmark: scoring, judging, and calls at once.
 
 A two-minute dialogue of each family is held on the virtual clock, and its recording copied to 200. They are scored from
-their stored activity, without recogniser and network; goal: 60 s on two cores, and memory that does not grow with
+their stored activity, without transcriber and network; goal: 60 s on two cores, and memory that does not grow with
 the number of dialogues. A judge that answers in 300 ms marks them, 16 requests at once; beside it stands the least time
 that its answers need; goal: 10 % more. Last, 16 calls are held at once in real time; goal: no tick is missed.
 FDBCORE_STAGED_CALLS lowers the number of dialogues (200).
@@ -27,8 +27,8 @@ from fdbcore.registry import judge
 from fdbcore.runs.asking import Desk, ask_each_once
 from fdbcore.sources.word_source import word_source_of
 from fdbcore.suites.staged.cases import cases_of
-from fdbcore.suites.staged.hearing import hear
 from fdbcore.suites.staged.judging import Setup, requests_of
+from fdbcore.suites.staged.transcription import hear
 from fdbcore.suites.staged.users import families_of
 
 CALLS: Final = int(os.environ.get("FDBCORE_STAGED_CALLS", "200"))

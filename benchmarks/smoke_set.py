@@ -24,7 +24,7 @@ import numpy.typing as npt
 from msgspec import UNSET, Struct, UnsetType, convert, to_builtins
 
 from fdbcore.audio.level import levelled
-from fdbcore.audio.speech import RECOGNISER_RATE_HZ, at_recogniser_rate, without_long_pauses
+from fdbcore.audio.speech import TRANSCRIBER_RATE_HZ, at_transcriber_rate, without_long_pauses
 from fdbcore.models.tts.espeak import Voice, synthesise
 from fdbcore.suites.fdb_v3.rehearsed import uncorrected
 from fdbcore.suites.fdb_v3.scenarios import (
@@ -158,7 +158,7 @@ def spoken_item(item: SmokeItem) -> SpokenItem:
         tick = end
     speech, _ = levelled(np.concatenate(parts), LEVEL_DBOV)
     whole = np.pad(speech, (LEAD_TICKS * FRAME_SAMPLES, TAIL_TICKS * FRAME_SAMPLES))
-    pcm = at_recogniser_rate(whole)
+    pcm = at_transcriber_rate(whole)
     seed = [*item.text.id.encode()]
     return SpokenItem((pcm + room_tone(len(pcm), seed)).astype(np.int16), tick, words, spans)
 
@@ -202,7 +202,7 @@ def entry(item: SmokeItem, spoken: SpokenItem) -> RecordedScenarioEntry:
     if text.rollback:
         before = [FunctionCall(each.function, uncorrected(each.args, text.rollback)) for each in text.calls]
         tests_rollback = outcome(before).state != outcome(text.calls).state
-    length_s = len(spoken.pcm) / RECOGNISER_RATE_HZ
+    length_s = len(spoken.pcm) / TRANSCRIBER_RATE_HZ
     return RecordedScenarioEntry(
         id=text.id,
         scenario=text.id,
@@ -215,7 +215,7 @@ def entry(item: SmokeItem, spoken: SpokenItem) -> RecordedScenarioEntry:
         disfluencies=list(dict.fromkeys(each.kind for each in item.stretches if each.kind)),
         rollback_test=tests_rollback,
         rollback=text.rollback,
-        audio=RecordedAudioEntry(f"{text.id}.flac", RECOGNISER_RATE_HZ, 1, 16, length_s),
+        audio=RecordedAudioEntry(f"{text.id}.flac", TRANSCRIBER_RATE_HZ, 1, 16, length_s),
         user_end_tick=spoken.user_end_tick,
         words=spoken.words,
         spans=spoken.spans,
@@ -241,10 +241,10 @@ def smoke_file(items: Sequence[SmokeItem], spoken: Sequence[SpokenItem]) -> Reco
 def write_flac(path: Path, pcm: Pcm) -> None:
     """Write int16 (n,) at 16 kHz as FLAC."""
     with av.open(str(path), "w", format="flac") as container:
-        stream = container.add_stream("flac", rate=RECOGNISER_RATE_HZ, layout="mono", format="s16")
+        stream = container.add_stream("flac", rate=TRANSCRIBER_RATE_HZ, layout="mono", format="s16")
         stream.options = {"compression_level": "12"}
         frame = av.AudioFrame.from_ndarray(pcm.reshape(1, -1), format="s16", layout="mono")
-        frame.sample_rate = RECOGNISER_RATE_HZ
+        frame.sample_rate = TRANSCRIBER_RATE_HZ
         container.mux([*stream.encode(frame), *stream.encode(None)])
 
 

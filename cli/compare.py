@@ -22,8 +22,8 @@ from fdbcore.recording.files import write_text
 from fdbcore.recording.others import keep_others
 from fdbcore.report.comparison import comment, junit
 from fdbcore.report.comparison.page import replace_line, write_comparison
+from fdbcore.report.comparison.phrases import listed_moments
 from fdbcore.report.comparison.screen import comparison_screen
-from fdbcore.report.comparison.words import listed_moments
 from fdbcore.report.evidence import of_making
 from fdbcore.report.groups.trend import screen, write_trend
 from fdbcore.report.html.templates import COMPARE, INDEX

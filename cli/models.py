@@ -12,7 +12,7 @@ LOCAL = "local"
 
 @click.group(short_help="Get and list models that run on this machine.")
 def models() -> None:
-    """Get and list models that run on this machine: a voice, a recogniser of speech, a language model.
+    """Get and list models that run on this machine: a voice, a transcriber of speech, a language model.
 
     Example: fdbcore models list
     """

@@ -158,13 +158,13 @@ TRANSCRIBERS: Final = {
     "openai": "fdbcore.models.asr.openai:openai",
     "whisper": "fdbcore.models.asr.whisper:whisper",
 }
-"""Each makes a speech recogniser from its whole address."""
+"""Each makes a speech transcriber from its whole address."""
 
 KNOWN_WORDS: Final = {
     "known-text": "fdbcore.analysis.known_text:known_text",
-    "told": "fdbcore.analysis.told:told",
+    "told": "fdbcore.analysis.self_reported:told",
 }
-"""Each knows the words of recordings without a recogniser, and is made from its whole address."""
+"""Each knows the words of recordings without a transcriber, and is made from its whole address."""
 
 JUDGES: Final = {
     "gemini": "fdbcore.models.judge:judge",
@@ -217,7 +217,7 @@ STORE: Final = {"store": "fdbcore.cluster.store:through"}
 
 
 class Host(Protocol):
-    """A host of recognisers and judges that are found by their addresses."""
+    """A host of transcribers and judges that are found by their addresses."""
 
     def transcriber(self, address: str, made: Transcriber) -> Transcriber:
         """One that is asked there in place of `made`, which has the same address."""
@@ -252,14 +252,14 @@ def chat(address: str) -> Chat:
 
 
 def transcriber(address: str) -> Transcriber:
-    """The speech recogniser at the address "VENDOR:NAME". SettingsError if the vendor is unknown."""
+    """The speech transcriber at the address "VENDOR:NAME". SettingsError if the vendor is unknown."""
     made: Transcriber = resolve("asr", TRANSCRIBERS, address.partition(":")[0])(address)
     host = _HOST.get()
     return made if host is None else host.transcriber(address, made)
 
 
 def live_transcriber(address: str) -> Transcriber:
-    """The speech recogniser at an address, for use during a live call. SettingsError if its cores are not to share."""
+    """The speech transcriber at an address, for use during a live call. SettingsError if its cores are not to share."""
     made = transcriber(address)
     if not made.beside_calls:
         raise SettingsError(f"asr: {made.name} takes cores that a live call needs: ?beside_calls=true lets it")

@@ -16,12 +16,12 @@ from .matching import match_every_two as match_every_two
 from .order import in_order as in_order
 from .order import planned_cases as planned_cases
 from .score import read_quantities as read_quantities
+from .self_reported import SelfReported as SelfReported
+from .self_reported import told_lines as told_lines
 from .sensitivity import activity_by as activity_by
 from .speech_pieces import audio_of as audio_of
 from .summaries import Measures as Measures
 from .summaries import summarise as summarise
 from .systems import JudgingSpent as JudgingSpent
-from .told import Told as Told
-from .told import told_lines as told_lines
 from .transcripts import CallToHear as CallToHear
 from .transcripts import hear_calls as hear_calls

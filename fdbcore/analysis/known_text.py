@@ -1,6 +1,6 @@
 """The words that parties of a live call say that they said, placed on their audio by forced alignment: "known-text".
 
-It needs no recogniser, and its words are those of the script. Only English can be aligned.
+It needs no transcriber, and its words are those of the script. Only English can be aligned.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from fdbcore.analysis.self_reported import described, places, reading_of, spread, told_lines
 from fdbcore.analysis.speech_pieces import audio_of
-from fdbcore.analysis.told import described, places, reading_of, spread, told_lines
-from fdbcore.audio.speech import at_recogniser_rate
+from fdbcore.audio.speech import at_transcriber_rate
 from fdbcore.errors import SettingsError
 from fdbcore.measures.transcript import HeldLine
 from fdbcore.models.asr.alignment import Aligner
@@ -65,7 +65,7 @@ class KnownText(KnownWords):
             words = [word.text for word in spread_words] if place.muted_ticks else line["text"].split()
             spans_ms = None
             if words and span in heard and not _is_foreign(reading, side, line):
-                audio, is_cut = at_recogniser_rate(heard[span]), "cut" in line
+                audio, is_cut = at_transcriber_rate(heard[span]), "cut" in line
                 spans_ms = self._aligner.spans_ms(audio, words, is_cut)
                 if spans_ms is None and place is lines[-1]:  # the end of the call may have cut it
                     spans_ms = self._aligner.spans_ms(audio, words, cut=True)

@@ -1,4 +1,4 @@
-"""The pieces in which a side is given to a recogniser, and their audio.
+"""The pieces in which a side is given to a transcriber, and their audio.
 
 Neither memory nor a request grows with the length of the call. A piece ends in the longest silence of the side that its
 stored activity has there, and silence around the speech of a piece is left out; so is what the user left out of the

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from fdbcore.recording.marks import AgentLog, SplitAnswer, StageTimes
+from fdbcore.recording.agent_log import AgentLog, SplitAnswer, StageTimes
 from fdbcore.sources.mark_names import EVENTS, plain
 from fdbcore.stats.bootstrap import quantile
 from fdbcore.types import TICK_MS

@@ -26,10 +26,10 @@ from fdbcore.measures.moments import Moment
 from fdbcore.measures.placed_lines import PlacedLines
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.measures.reading import Reading, with_pauses
+from fdbcore.recording.agent_log import AgentLog
 from fdbcore.recording.form import one_call
 from fdbcore.recording.health import Health, Severity
 from fdbcore.recording.left_out import LeftOut, kept_spans
-from fdbcore.recording.marks import AgentLog
 from fdbcore.recording.meta import left_out_of
 from fdbcore.types import SIDES, TICKS_PER_S, Side, TurnEvent, ticks_to_s
 

@@ -1,4 +1,4 @@
-"""Checks of a recogniser's words: against the voice activity of their side, and against each other."""
+"""Checks of a transcriber's words: against the voice activity of their side, and against each other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fdbcore.types import TICK_MS, TICKS_PER_S
 from fdbcore.types.words import TimedWord
 
 TOLERANCE_TICKS: Final = TICKS_PER_S // 5
-"""A word lies in silence if its side is silent from so long before it until so long after it: recognisers place words
+"""A word lies in silence if its side is silent from so long before it until so long after it: transcribers place words
 less exactly than voice activity."""
 
 SHARP_MS: Final = 100
@@ -68,7 +68,7 @@ def _has_speech(word: TimedWord, speech: npt.NDArray[np.int64]) -> bool:
 
 
 def in_loops(words: Sequence[TimedWord]) -> list[TimedWord]:
-    """The words with whether each is of a loop, in which a recogniser says one phrase again and again.
+    """The words with whether each is of a loop, in which a transcriber says one phrase again and again.
 
     A loop is a phrase of at most MOST_OF_LOOP words that follows itself, without pauses of more than LOOP_GAP_MS, so
     often that its text is compressed by more than LOOP_RATIO: Whisper itself tells such texts by this ratio (Radford et

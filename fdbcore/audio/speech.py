@@ -1,4 +1,4 @@
-"""Brings speech to the rate of the session, as synthesisers speak it, and from it, as recognisers take it."""
+"""Brings speech to the rate of the session, as synthesisers speak it, and from it, as transcribers take it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fdbcore.audio.level import within_range
 from fdbcore.audio.wav import wav_bytes
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, Pcm
 
-RECOGNISER_RATE_HZ: Final = 16_000
-"""Recognisers work at this rate, so more would only take longer to send."""
+TRANSCRIBER_RATE_HZ: Final = 16_000
+"""Transcribers work at this rate, so more would only take longer to send."""
 
 
 def without_edges(pcm: npt.NDArray[np.int16], rate_hz: int) -> Pcm:
@@ -45,12 +45,12 @@ def without_long_pauses(speech: Pcm, most_ticks: int) -> Pcm:
     return speech[kept]
 
 
-def at_recogniser_rate(pcm: Pcm) -> Pcm:
-    """Speech, int16 (n,) at 48 kHz, at RECOGNISER_RATE_HZ; its times are the same."""
-    resampler = Resampler(SAMPLE_RATE_HZ, RECOGNISER_RATE_HZ)
+def at_transcriber_rate(pcm: Pcm) -> Pcm:
+    """Speech, int16 (n,) at 48 kHz, at TRANSCRIBER_RATE_HZ; its times are the same."""
+    resampler = Resampler(SAMPLE_RATE_HZ, TRANSCRIBER_RATE_HZ)
     return np.concatenate((resampler.process(pcm), resampler.flush()))
 
 
 def wav_to_recognise(pcm: Pcm) -> bytes:
-    """Speech, int16 (n,) at 48 kHz, as a WAV file for a recogniser; its times are the same."""
-    return wav_bytes(at_recogniser_rate(pcm), RECOGNISER_RATE_HZ)
+    """Speech, int16 (n,) at 48 kHz, as a WAV file for a transcriber; its times are the same."""
+    return wav_bytes(at_transcriber_rate(pcm), TRANSCRIBER_RATE_HZ)

@@ -1,7 +1,7 @@
 """Does work on the machines of a Ray cluster: `RayCluster`, an `Engine`.
 
-Each task works on one item, on one processor of any node; recognisers and judges are asked on nodes that have what each
-needs; live calls are held on nodes that do nothing else.
+Each task works on one item, on one processor of any node; transcribers and judges are asked on nodes that have what
+each needs; live calls are held on nodes that do nothing else.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class RayCluster:
             ray.close(leaving_s=0)
 
     def hosting(self) -> AbstractContextManager[None]:
-        """See `Executor`: on nodes that have what each recogniser says it needs."""
+        """See `Executor`: on nodes that have what each transcriber says it needs."""
         return hosting(self._entry)
 
     def held(self, run_path: Path, settings: LiveSettings, calls: int | None) -> CallsOnCluster:

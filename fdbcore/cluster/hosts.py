@@ -1,7 +1,7 @@
-"""Asks recognisers and judges on the nodes of a Ray cluster: the work of `Executor.hosting`.
+"""Asks transcribers and judges on the nodes of a Ray cluster: the work of `Executor.hosting`.
 
 Who asks does so from threads of the command, as on one machine. So words and answers are kept, counted and limited as
-there, and nodes need not see the recordings: audio and questions travel. Each process of a node makes a recogniser
+there, and nodes need not see the recordings: audio and questions travel. Each process of a node makes a transcriber
 once, by the same address.
 """
 
@@ -268,7 +268,7 @@ class _HostedJudge(Judge):
 
 
 def _heard(address: str, asked: _Asked) -> str | Sequence[TimedWord]:
-    """On a node: what a recogniser hears."""
+    """On a node: what a transcriber hears."""
     wav, language, timed, described = asked
     with _naming_node():
         with _making:
@@ -294,7 +294,7 @@ def _marked(address: str, asked: tuple[Rubric, Mapping[str, Any]]) -> _Marked:
 
 @cache
 def _transcriber(address: str) -> tuple[Transcriber, Mapping[str, Any]]:
-    """The recogniser of this process, and how it describes itself."""
+    """The transcriber of this process, and how it describes itself."""
     made = registry.transcriber(address)
     return made, made.describe()
 

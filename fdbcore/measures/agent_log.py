@@ -16,8 +16,8 @@ from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.log_clock import TOLERANCE_S, first_of_bursts, on_timeline
 from fdbcore.measures.opportunities import fto, opportunities_in, turn_start
+from fdbcore.recording.agent_log import AgentLog, LogClock, SplitAnswer
 from fdbcore.recording.files import MARKS_SCHEMA
-from fdbcore.recording.marks import AgentLog, LogClock, SplitAnswer
 from fdbcore.sources.agent_logs import Mark
 from fdbcore.sources.mark_names import EVENTS, event_of, events_of
 from fdbcore.types import TICK_MS, Side, ticks_to_s

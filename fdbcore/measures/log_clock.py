@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.recording.marks import LogClock, Place
+from fdbcore.recording.agent_log import LogClock, Place
 from fdbcore.sources.agent_logs import Mark
 from fdbcore.sources.mark_names import event_of, last_event, place_of
 from fdbcore.types import TICK_MS, ticks_to_s

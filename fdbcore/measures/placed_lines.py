@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from fdbcore.measures.health.figures import DOUBTFUL_TAIL_MS, ROOM_TAIL_MS
 from fdbcore.measures.health.measured_lines import MEASURED_KINDS, MeasuredLine, measured_lines, place
+from fdbcore.measures.health.side_sound import DOUBTFUL_TAIL_MS, ROOM_TAIL_MS
 from fdbcore.measures.reading import Reading
 from fdbcore.types import SIDES, TICK_MS, Side
 

@@ -1,4 +1,4 @@
-"""Language models, speech recognisers and synthesisers, which answer outside the ticks; a file each.
+"""Language models, speech transcribers and synthesisers, which answer outside the ticks; a file each.
 
 May import: _ext, audio, runtime.
 """

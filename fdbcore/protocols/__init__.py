@@ -320,7 +320,7 @@ class Chat(LanguageModel, Protocol):
 
 
 class Transcriber(UsesServers, Protocol):
-    """A speech recogniser."""
+    """A speech transcriber."""
 
     name: str
     """Its address: "openai:gpt-4o-transcribe"."""
@@ -338,13 +338,13 @@ class Transcriber(UsesServers, Protocol):
     def transcribe(self, wav: bytes, language: str) -> str:
         """The words in a WAV file; "" if it holds none.
 
-        wav: the bytes of the file. language: its ISO 639-1 code. PartyError if the recogniser is not available.
+        wav: the bytes of the file. language: its ISO 639-1 code. PartyError if the transcriber is not available.
         """
 
     def words(self, wav: bytes, language: str) -> Sequence[TimedWord]:
         """The words in a WAV file with their times from its start, in order; empty if it holds none.
 
-        wav, language: as for `transcribe`; language "" finds it out. PartyError if the recogniser is not available,
+        wav, language: as for `transcribe`; language "" finds it out. PartyError if the transcriber is not available,
         SettingsError if it gives no word times.
         """
         raise SettingsError(f"{self.name} gives no word times")

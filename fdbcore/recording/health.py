@@ -30,7 +30,7 @@ class HealthFinding(TypedDict):
     spans: Spans
 
 
-class SideFigures(TypedDict):
+class SideSound(TypedDict):
     """dBov: 0 is a square wave of full scale; -100 is digital silence; null where there is nothing to measure."""
 
     speech_s: Seconds
@@ -53,8 +53,8 @@ class SideFigures(TypedDict):
 class HealthSides(TypedDict):
     """The level of each side."""
 
-    A: SideFigures
-    B: SideFigures
+    A: SideSound
+    B: SideSound
 
 
 class SuspectSpans(TypedDict):

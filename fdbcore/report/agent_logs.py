@@ -10,8 +10,8 @@ from typing import Any, Final
 from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.stages import B_ONSET, Stage, StageTable, split, stage_table
 from fdbcore.analysis.survey import Survey
+from fdbcore.recording.agent_log import AgentLog, LogClock, SplitAnswer
 from fdbcore.recording.form import converted
-from fdbcore.recording.marks import AgentLog, LogClock, SplitAnswer
 from fdbcore.report.format import ITEMS_FOR_P90, MACHINE_MS, NONE, amount, clock_text, counted
 from fdbcore.report.html.values import Cell, Links, Row
 from fdbcore.report.terminal import LABEL_COLUMNS, labelled, laid_out

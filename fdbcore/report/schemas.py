@@ -25,7 +25,7 @@ from fdbcore.measures.moments import Moment
 from fdbcore.recording.health import HealthFinding
 from fdbcore.recording.labels import Label
 from fdbcore.recording.run import Corpus, PlannedRun
-from fdbcore.recording.words import SideWords
+from fdbcore.recording.transcripts import SideWords
 from fdbcore.report.call.document import Document, Event, ReplayedCalls
 from fdbcore.report.checkup import Checkup
 from fdbcore.report.scorecard.document import ScorecardDocument

@@ -10,9 +10,9 @@ from fdbcore.errors import InputError
 from fdbcore.measures.agent_log import laid, refuse_other_calls, refused
 from fdbcore.measures.log_clock import find_clock, given_clock, in_log
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.agent_log import AgentLog, LogClock
 from fdbcore.recording.files import MARKS, file_sha256
 from fdbcore.recording.form import converted
-from fdbcore.recording.marks import AgentLog, LogClock
 from fdbcore.recording.places import located, write_with_places
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.agent_logs import LogFile, Mark, read_log, session_hint

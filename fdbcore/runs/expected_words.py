@@ -1,4 +1,4 @@
-"""Estimates of a recogniser's audio, before it is asked, and words in place of those that it has not given yet."""
+"""Estimates of a transcriber's audio, before it is asked, and words in place of those that it has not given yet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from fdbcore.analysis.transcripts import CallToHear, hear_calls, seconds_to_hear
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.words import Transcript
+from fdbcore.recording.transcripts import Transcript
 from fdbcore.runs.estimates import WORDS_PER_S, expected_usd, priced_on
 from fdbcore.sources.word_source import WordSource
 from fdbcore.types import SIDES, TICKS_PER_S, Side
@@ -20,7 +20,7 @@ _WORD: Final = "people"
 def expected_words(
     calls: Sequence[CallToHear], source: WordSource, what: str
 ) -> tuple[ExpectedUse, Mapping[str, Sequence[Transcript]]]:
-    """The audio for a recogniser, and the words of the calls by their names: those that it has given, else as many as
+    """The audio for a transcriber, and the words of the calls by their names: those that it has given, else as many as
     usual. what: such a call is.
     """
     left_s = {each.where: seconds_to_hear(Reading(each.path), source, each.language, each.sides) for each in calls}
@@ -31,7 +31,7 @@ def expected_words(
 
 
 def expected_hearing(source: WordSource, what: str, seconds: Sequence[float]) -> ExpectedUse:
-    """Expected use of a recogniser. seconds: of each recording, what is left to hear. what: such a recording is."""
+    """Expected use of a transcriber. seconds: of each recording, what is left to hear. what: such a recording is."""
     left_s, services = sum(seconds), source.services()
     usd = expected_usd(services, left_s) if left_s else 0.0
     counts: Mapping[Unit, float] = {"seconds": left_s} if left_s else {}
@@ -39,7 +39,7 @@ def expected_hearing(source: WordSource, what: str, seconds: Sequence[float]) ->
 
 
 def usual_words(reading: Reading) -> Mapping[Side, Transcript]:
-    """Words as people say them, wherever a side speaks: about as many as a recogniser would give."""
+    """Words as people say them, wherever a side speaks: about as many as a transcriber would give."""
     every_ms = 1000 / WORDS_PER_S
 
     def words(side: Side) -> Iterator[TimedWord]:

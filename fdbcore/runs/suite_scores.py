@@ -22,7 +22,7 @@ from fdbcore.registry import suite as suite_named
 from fdbcore.registry import suites
 from fdbcore.report.evidence import of_making, run_of
 from fdbcore.report.groups.page import SCORES_PAGE
-from fdbcore.report.groups.words import settings
+from fdbcore.report.groups.phrases import settings
 from fdbcore.report.scorecard.cases import shown as shown_cases
 from fdbcore.report.scorecard.document import document as card_document
 from fdbcore.report.scorecard.drawings import figures as drawn

@@ -50,7 +50,7 @@ class Executor(Protocol):
         """
 
     def hosting(self) -> AbstractContextManager[None]:
-        """In the `with` block, recognisers and judges that `fdbcore.registry` makes are asked where work is done."""
+        """In the `with` block, transcribers and judges that `fdbcore.registry` makes are asked where work is done."""
 
 
 class WorkResult(Generic[Result]):

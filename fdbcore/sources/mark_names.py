@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
-from fdbcore.recording.marks import Place
+from fdbcore.recording.agent_log import Place
 
 SPEECH_FINAL: Final = "speech final"
 _EVENTS: Final[Mapping[str, Sequence[str]]] = {

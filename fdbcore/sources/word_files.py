@@ -27,7 +27,7 @@ from fdbcore.types.words import TimedWord
 NAME: Final = "words"
 _FAR_S: Final = 3600.0  # so far beyond the end, a file is of another call, or its times are no seconds
 
-_BACK_S: Final = 1.0  # words of one side are in order; recognisers place neighbours as close as this by chance
+_BACK_S: Final = 1.0  # words of one side are in order; transcribers place neighbours as close as this by chance
 
 
 class Chunks(NamedTuple):
@@ -89,7 +89,7 @@ def _text(chunk: Mapping[str, Any]) -> str:
 
 
 class KnownWords(UsesServers, ABC):
-    """A source of known words of recordings, without a recogniser."""
+    """A source of known words of recordings, without a transcriber."""
 
     name: ClassVar[str]
     """As a transcript names where it is from."""

@@ -1,4 +1,4 @@
-"""Sources of the words of recordings: a recogniser, or files that are there already."""
+"""Sources of the words of recordings: a transcriber, or files that are there already."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WordSource: TypeAlias = Transcriber | KnownWords
 
 
 def word_source_of(address: str) -> WordSource:
-    """The source of words at an address: of a recogniser, "known-text", "words" or "words:FOLDER".
+    """The source of words at an address: of a transcriber, "known-text", "words" or "words:FOLDER".
 
     SettingsError if unknown.
     """

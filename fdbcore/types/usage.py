@@ -85,7 +85,7 @@ class ModelUsage:
 class ExpectedUse:
     """An estimate of what somebody would be asked for, and what that costs.
 
-    name: of the recogniser, judge or annotator. what: it is asked for, in the singular ("question"). left: how many of
+    name: of the transcriber, judge or annotator. what: it is asked for, in the singular ("question"). left: how many of
     these it has not answered yet, `of` all. counts: what it will count, by unit. usd: None if a price is not known; 0
     in one's own network. priced_on: the day of the oldest price.
     """

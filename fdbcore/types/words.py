@@ -15,8 +15,8 @@ class TimedWord:
     """A word, in the half-open span [start_ms, end_ms) of the audio or the session that it belongs to.
 
     text: as its source writes it, without spaces around it. in_silence: whether the side was silent there, by its voice
-    activity: then a recogniser has most likely made the word up. in_loop: whether it is of a phrase that the recogniser
-    says again and again.
+    activity: then a transcriber has most likely made the word up. in_loop: whether it is of a phrase that the
+    transcriber says again and again.
     """
 
     text: str

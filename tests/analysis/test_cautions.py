@@ -16,7 +16,7 @@ from fdbcore.analysis.survey import Survey, survey
 from fdbcore.report.call.document import document
 from fdbcore.report.call.screen import run_screen
 from fdbcore.report.call.sections import intervals
-from fdbcore.report.groups.words import resampled
+from fdbcore.report.groups.phrases import resampled
 from fdbcore.report.run.page import write_index
 from fdbcore.report.run.screen import corpus_screen
 from fdbcore.runtime.executor import ThisProcess

@@ -20,7 +20,7 @@ from fdbcore.analysis.gates import decide, exit_code
 from fdbcore.analysis.groups import CallGroup
 from fdbcore.errors import InputError
 from fdbcore.measures.quantities import Quantity, Ratio, Share, Values
-from fdbcore.report.comparison.words import gate_advice, gate_basis, gate_finding
+from fdbcore.report.comparison.phrases import gate_advice, gate_basis, gate_finding
 from fdbcore.stats.bootstrap import ONE_CLUSTER, Quantile, mean
 
 PREMATURE = "premature_per_turn <= baseline + 0.02"

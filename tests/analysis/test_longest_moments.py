@@ -15,7 +15,7 @@ from helpers.two_weeks import Planted, made_calls, two_weeks
 from fdbcore.analysis.comparison import compare
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.gate_moments import GateMoment
-from fdbcore.report.comparison.words import beside, listed_moments
+from fdbcore.report.comparison.phrases import beside, listed_moments
 
 CALLS = 12
 

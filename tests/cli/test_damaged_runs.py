@@ -31,7 +31,7 @@ from fdbcore.recording.files import (
 from fdbcore.recording.labels import Label, keep_labels
 from fdbcore.recording.meta import Outcome
 from fdbcore.recording.run import CORPUS
-from fdbcore.recording.words import Transcript, keep_transcript
+from fdbcore.recording.transcripts import Transcript, keep_transcript
 from fdbcore.runs.amend import keep_log
 from fdbcore.runs.folder import RunFolder
 from fdbcore.sources.agent_logs import LogFile

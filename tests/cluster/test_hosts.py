@@ -1,4 +1,4 @@
-"""Tests of scorings that ask recognisers and judges on a real Ray cluster, over real HTTP."""
+"""Tests of scorings that ask transcribers and judges on a real Ray cluster, over real HTTP."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Services:
-    """A recogniser whose words depend on what it hears, and a judge that takes a second."""
+    """A transcriber whose words depend on what it hears, and a judge that takes a second."""
 
     def __init__(self) -> None:
         self.hearing = FakeChat(heard=lambda wav: f"a mug for {len(wav) // 10_000} dollars then")
@@ -158,7 +158,7 @@ def test_a_key_that_a_node_lacks_is_one_line(
     assert "Traceback" not in stderr
 
 
-def test_a_recogniser_that_asks_for_a_gpu_hears_on_a_node_that_has_one(nodes: RayNodes, tmp_path: Path) -> None:
+def test_a_transcriber_that_asks_for_a_gpu_hears_on_a_node_that_has_one(nodes: RayNodes, tmp_path: Path) -> None:
     python = python_with_nemo(tmp_path / "python", gpu=True)
     (tmp_path / "tones.nemo").write_bytes(b"a model")
     address = f"nemo:{tmp_path / 'tones.nemo'}?python={python}&device=cuda&batch=4"

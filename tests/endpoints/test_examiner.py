@@ -414,8 +414,8 @@ def test_it_learns_how_long_a_system_pauses(tmp_path: Path, synthesiser: str) ->
     assert all(2300 <= silence_ms <= 2400 for silence_ms in silences[1:])
 
 
-def test_the_end_of_an_answer_is_heard_if_the_recogniser_was_still_at_work(tmp_path: Path, synthesiser: str) -> None:
-    """On a real clock the recogniser takes time: what it was given in mid-speech is not the whole answer."""
+def test_the_end_of_an_answer_is_heard_if_the_transcriber_was_still_at_work(tmp_path: Path, synthesiser: str) -> None:
+    """On a real clock the transcriber takes time: what it was given in mid-speech is not the whole answer."""
     at_work = Event()
 
     class Slow(Words):
@@ -441,11 +441,11 @@ def test_the_end_of_an_answer_is_heard_if_the_recogniser_was_still_at_work(tmp_p
 def test_an_examiner_that_goes_deaf_says_so(tmp_path: Path, synthesiser: str) -> None:
     class Deaf(Words):
         def transcribe(self, wav: bytes, language: str) -> str:
-            raise SettingsError("the recogniser is gone")
+            raise SettingsError("the transcriber is gone")
 
     party = Examiner(brief([["hot"]]), "slow", voice=synthesiser, transcriber=Deaf())
     party.open("A")
-    assert Stepped(party, answers()).left == "the examiner cannot hear: the recogniser is gone"
+    assert Stepped(party, answers()).left == "the examiner cannot hear: the transcriber is gone"
 
 
 def naive_edges(active: Sequence[bool]) -> list[tuple[int, str, int]]:

@@ -28,7 +28,7 @@ from fdbcore.protocols import Endpoint
 from fdbcore.recording.reader import Recording
 from fdbcore.registry import endpoint
 from fdbcore.session.converse import LiveSettings, converse
-from fdbcore.suites.staged.hearing import closing_tick
+from fdbcore.suites.staged.transcription import closing_tick
 from fdbcore.types import FRAME_SAMPLES, Pcm
 
 CLOSING = "That was all, goodbye."

@@ -58,7 +58,7 @@ class Servers:
         self.folder, self.chat, self.speech = folder, chat, speech
 
     def plays(self, turns: Sequence[Turn], heard: Sequence[str] = ("Yes.",)) -> None:
-        """What the model replies, and what the recogniser hears; the last of each comes again."""
+        """What the model replies, and what the transcriber hears; the last of each comes again."""
         self.chat.turns, self.chat.heard = turns, heard
 
     def party(self, of: Brief, pacing: str = "slow", **settings: object) -> Examiner:

@@ -86,7 +86,7 @@ def caller(path: Path, *said_at_s: float) -> str:
 
 @contextmanager
 def serving(turns: Sequence[Turn], heard: Sequence[str]) -> Iterator[tuple[str, FakeChat]]:
-    """The address of the system, and the fake that its model and recogniser are."""
+    """The address of the system, and the fake that its model and transcriber are."""
     with FakeChat(turns, heard) as chat, FakeSpeech(say) as speech:
         urls = [f"http://127.0.0.1:{server.server_port}/v1" for server in (chat, speech)]
         with Outside("s2s_outside", "fakes.s2s_outside.server", *urls, KEY) as s2s:

@@ -147,7 +147,7 @@ class Agent(VoiceAgent):
         await self.tell({"type": "FunctionCallCancelled", "functions": functions})
 
     async def fail(self) -> None:
-        """End it, as when the recogniser fails."""
+        """End it, as when the transcriber fails."""
         await self._fail("ASR_CONNECTION_CLOSED", "The speech-to-text connection closed.")
 
     async def warn(self) -> None:

@@ -62,7 +62,7 @@ def heard(wav: bytes) -> list[Word]:
 
 class FakeTranscriptions(ThreadedServer):
     """A context manager. asked: the fields of each request that it took, the file as bytes. answer: to send instead of
-    what it hears. invents: words that it adds to each answer, as a recogniser does that makes them up. fails_from: the
+    what it hears. invents: words that it adds to each answer, as a transcriber does that makes them up. fails_from: the
     number of the request from which on it fails with 500.
     """
 

@@ -13,7 +13,7 @@ from helpers.drawn import Activity, activity
 
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import HEALTH, HEALTH_SCHEMA, settings_hash, write_json
-from fdbcore.recording.health import SideFigures
+from fdbcore.recording.health import SideSound
 from fdbcore.recording.writer import RecordingWriter
 from fdbcore.session.silero_model import VERSION
 from fdbcore.session.turns import detect_turns
@@ -23,7 +23,7 @@ from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TurnSettings
 SAMPLE: Final = Path(__file__).parents[2] / "benchmarks" / "sample"
 SIDES: Final = {"A": {"file": 0, "channel": "left"}, "B": {"file": 0, "channel": "right"}}
 UNMEASURED: Final = {
-    **dict.fromkeys(SideFigures.__annotations__),
+    **dict.fromkeys(SideSound.__annotations__),
     **dict.fromkeys(("speech_s", "peak_dbov", "dc_of_full_scale"), 0.0),
 }
 NO_SPANS: Final[Mapping[str, list[Any]]] = {"A": [], "B": []}

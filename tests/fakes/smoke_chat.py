@@ -1,9 +1,9 @@
-"""A recogniser and a language model that know the smoke set, for a cascaded system: real HTTP, loopback.
+"""A transcriber and a language model that know the smoke set, for a cascaded system: real HTTP, loopback.
 
     with smoke_chat() as server:
         cascade(folder, server)      # the address of a cascaded system that uses it
 
-The recogniser knows a recording by its sound. The model makes the calls that the label of what was said expects, one
+The transcriber knows a recording by its sound. The model makes the calls that the label of what was said expects, one
 after the other with values of earlier results, and then says the reply.
 
 Run alone, it prints a key and the system that uses it: `PYTHONPATH=tests python -m fakes.smoke_chat FOLDER`.

@@ -1,8 +1,8 @@
-"""Staff who answer the goals of three scenarios that ship, fairly or with one fault; and a recogniser of what they say.
+"""Staff who answer the goals of three scenarios that ship, fairly or with one fault; and a transcriber of their words.
 
     staff:?fault=late&pause_s=0.8&voice=FOLDER
 
-They know a saying of the examiner, and the recogniser an answer of theirs, by how loud it is from tick to tick. Both
+They know a saying of the examiner, and the transcriber an answer of theirs, by how loud it is from tick to tick. Both
 take for said what was said until it broke off.
 """
 

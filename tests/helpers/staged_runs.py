@@ -77,7 +77,7 @@ def beeping_run(folder: Path) -> Path:
 
 @contextmanager
 def staff_at_work(folder: Path, heard: Heard = staff.transcript) -> Iterator[str]:
-    """While parties `staff:` are known, also to processes: the address of a recogniser of what they say."""
+    """While parties `staff:` are known, also to processes: the address of a transcriber of what they say."""
     plugin = staff.install(folder / "plugin")
     with pytest.MonkeyPatch.context() as patch, FakeChat(heard=heard) as hearing:
         patch.setenv("OPENAI_API_KEY", KEY)

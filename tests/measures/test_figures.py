@@ -9,7 +9,7 @@ import pytest
 from helpers.faulty_audio import Stereo, in_rooms, sample
 
 from fdbcore.measures.health.examine import HealthProbe
-from fdbcore.measures.health.figures import figures, levels_of
+from fdbcore.measures.health.side_sound import figures, levels_of
 from fdbcore.session.vad import EnergyVad
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ
 

@@ -22,7 +22,7 @@ from scipy.io import wavfile
 from fdbcore.errors import RecordingError
 from fdbcore.measures.health import finding
 from fdbcore.measures.health.examine import HealthProbe, examine
-from fdbcore.measures.health.hearing import LowBand, TickColumn
+from fdbcore.measures.health.probe import LowBand, TickColumn
 from fdbcore.models.tts.espeak import Voice, synthesise
 from fdbcore.types import SAMPLE_RATE_HZ
 

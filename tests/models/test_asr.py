@@ -122,7 +122,7 @@ def test_answers_without_usable_word_times(
         transcriber(listener.address_of("whisper-1")).words(SAID, "en")
 
 
-def test_a_recogniser_of_ones_own_gives_no_word_times_unless_it_says_so() -> None:
+def test_a_transcriber_of_ones_own_gives_no_word_times_unless_it_says_so() -> None:
     class Own(Transcriber):
         name = "own"
 
@@ -139,6 +139,6 @@ def test_words_in_a_row_have_spaces_where_a_writing_has_them() -> None:
     assert as_text(words) == "晴れです。 OK then はい"
 
 
-def test_an_unknown_recogniser() -> None:
+def test_an_unknown_transcriber() -> None:
     with pytest.raises(SettingsError, match="asr: expected one of nemo, openai, whisper, got 'moonshine'"):
         transcriber("moonshine:tiny")

@@ -1,4 +1,4 @@
-"""The models that run here, if they have been fetched: what a voice says is what a recogniser hears."""
+"""The models that run here, if they have been fetched: what a voice says is what a transcriber hears."""
 
 import gc
 import hashlib

@@ -20,9 +20,9 @@ from scipy.io import wavfile
 
 from fdbcore.clock import MonotonicClock
 from fdbcore.errors import RecordingError
+from fdbcore.recording.agent_log import AgentLog
 from fdbcore.recording.files import HEALTH, MARKS, META, json_pieces
 from fdbcore.recording.health import Health
-from fdbcore.recording.marks import AgentLog
 from fdbcore.recording.meta import RecordingMeta
 from fdbcore.recording.spool import BUFFER_S, MOST_LINES, Spool
 from fdbcore.types import FRAME_SAMPLES, TICKS_PER_S, Pcm

@@ -2,7 +2,7 @@
 
 A set is a folder with `v1` and `v15` (GROUP/ID/...), `v2` (FAMILY/TASK.json: replies of a judge), the backchannels of
 people (`PEOPLE`), and `names.json`: what is special about a sample, or all of a group. Words share the time of what is
-said by their letters, and lie a little beside it, as a recogniser's do: some cross the edges of what sounds.
+said by their letters, and lie a little beside it, as a transcriber's do: some cross the edges of what sounds.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from fdbcore.analysis.systems import cut_off_against_latency
 from fdbcore.errors import InputError
 from fdbcore.recording.labels import Label, keep_labels
 from fdbcore.report.paper.bundle import strips_of
-from fdbcore.report.paper.figures import BOTTOM, TOP
+from fdbcore.report.paper.drawings import BOTTOM, TOP
 from fdbcore.report.paper.strip import strip_figure
 from fdbcore.report.paper.tables import latex_text
 from fdbcore.report.run.page import write_index

@@ -28,7 +28,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 SAMPLE: Final = ROOT / "benchmarks" / "sample"
 REAL: Final = ROOT.parent / "shared" / "data" / "fdb_v1_examples"
 NEAR_TICKS: Final = 10  # 100 ms
-# What the labels of real recordings are good for: a recogniser puts words up to 120 ms from where the level rises, and
+# What the labels of real recordings are good for: a transcriber puts words up to 120 ms from where the level rises, and
 # a pause is labelled where the last of a voice that fades, 30 dB below it, ends.
 LABEL_TICKS: Final = 15
 
@@ -240,7 +240,7 @@ def test_real_speech_around_an_annotated_pause(make: Make) -> None:
 @pytest.mark.parametrize("example", ["smooth_turn_taking_example", "pause_handling_example"])
 def test_real_speech_starts_near_the_start_of_a_word(make: Make, example: str) -> None:
     words = real(f"{example}/1/output.json")["chunks"]
-    # A first word that the recogniser puts at 0.0 lasts until the next one: nothing is known of its start.
+    # A first word that the transcriber puts at 0.0 lasts until the next one: nothing is known of its start.
     first = words[1] if words[0]["timestamp"][0] == 0 else words[0]
     starts = np.array([round(word["timestamp"][0] * TICKS_PER_S) for word in words])
     found = units(make(), real(f"{example}/1/output.wav"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fdbcore.errors import InputError
-from fdbcore.recording.marks import Place
+from fdbcore.recording.agent_log import Place
 from fdbcore.sources.agent_logs import Mark, read_log
 from fdbcore.sources.mark_names import event_of, events_of, place_of
 

@@ -15,7 +15,7 @@ from msgspec import structs
 from fdbcore import align_acts
 from fdbcore.report.scorecard.page import page
 from fdbcore.report.scorecard.screen import screen
-from fdbcore.suites.dialogue_acts.page.words import reasons
+from fdbcore.suites.dialogue_acts.page.phrases import reasons
 from fdbcore.suites.dialogue_acts.records import Annotation, Response, Step, jsonl, read_records
 from fdbcore.suites.dialogue_acts.scoring.baselines import best_constant
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings

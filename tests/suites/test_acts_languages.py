@@ -14,7 +14,7 @@ from suites.test_acts_page import unpacked
 
 from fdbcore.report.html.wording import ATTRIBUTES, words_of_pages
 from fdbcore.report.scorecard.page import page as scorecard_page
-from fdbcore.suites.dialogue_acts.page.words import page_words, sayer
+from fdbcore.suites.dialogue_acts.page.phrases import page_words, sayer
 from fdbcore.suites.dialogue_acts.suite import SUITE
 
 NAMES = set(

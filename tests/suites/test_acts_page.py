@@ -22,8 +22,8 @@ from fdbcore._version import __version__
 from fdbcore.recording.files import write_text
 from fdbcore.report.scorecard.page import page as scorecard_page
 from fdbcore.report.svg.text import without_controls
+from fdbcore.suites.dialogue_acts.page.phrases import mean, sayer, span
 from fdbcore.suites.dialogue_acts.page.picture import picture, style
-from fdbcore.suites.dialogue_acts.page.words import mean, sayer, span
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
 from fdbcore.suites.dialogue_acts.scoring.document import PUBLISHED
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES, condition_of

@@ -20,9 +20,9 @@ from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.drawings import NAME_WIDTH, PANEL_WIDTH
 from fdbcore.report.scorecard.tables import tables
 from fdbcore.report.svg.text import without_controls, wrap
+from fdbcore.suites.dialogue_acts.page.phrases import OPERATIONS, headline, reasons
 from fdbcore.suites.dialogue_acts.page.picture import MARGIN, ROW, WIDTH, picture, standalone, style
 from fdbcore.suites.dialogue_acts.page.section import confusion
-from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, headline, reasons
 from fdbcore.suites.dialogue_acts.scoring.alignment import ACTS
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import Diagnosis
 from fdbcore.suites.dialogue_acts.scoring.scores import MEASURES

@@ -166,7 +166,7 @@ def test_an_annotation_by_other_rules_is_made_anew(
     assert [len(json.loads(line)["annotations"]) for line in lines] == [1, 1]
 
 
-def test_a_recogniser_is_told_the_language_of_the_set(
+def test_a_transcriber_is_told_the_language_of_the_set(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Hears(Transcriber):

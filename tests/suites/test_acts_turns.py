@@ -262,7 +262,7 @@ def test_a_side_that_says_nothing_has_no_turns(servers: tuple[FakeChat, FakeOpen
 
 
 class Deaf(Transcriber):
-    """A recogniser of a vendor, which is not asked here."""
+    """A transcriber of a vendor, which is not asked here."""
 
     name = "openai:whisper-1"
 
@@ -273,7 +273,7 @@ class Deaf(Transcriber):
         return [Service("audio", "api.openai.com", "openai", "whisper-1")]
 
 
-def test_what_a_recogniser_costs_is_told_where_its_price_is_known() -> None:
+def test_what_a_transcriber_costs_is_told_where_its_price_is_known() -> None:
     tally = HeardTally(Deaf.name, Deaf())
     for _ in range(3):
         tally.transcribe(bytes(2 * 16_000 * 50), "ja")

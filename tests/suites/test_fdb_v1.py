@@ -22,9 +22,9 @@ from fdbcore.registry import suite
 from fdbcore.report.scorecard.screen import rows_table
 from fdbcore.report.scorecard.tables import scales_of
 from fdbcore.sources.clips import read_clip
-from fdbcore.suites.fdb_v1.calls import samples_in
 from fdbcore.suites.fdb_v1.card import ranges_table
 from fdbcore.suites.fdb_v1.over_samples import V1Range
+from fdbcore.suites.fdb_v1.samples import samples_in
 from fdbcore.types import SAMPLE_RATE_HZ, Problem
 
 KNOWN_WORD_S = 0.4
@@ -234,7 +234,7 @@ def test_the_four_files_of_words_of_a_release_are_what_a_judge_reads(
 
 def test_pitch_and_intensity_are_those_of_a_made_sound() -> None:
     pytest.importorskip("parselmouth", reason="needs praat-parselmouth (pip install 'fdbcore[prosody]')")
-    from fdbcore.suites.fdb_v1.figures import _as_published, _features, _ours
+    from fdbcore.suites.fdb_v1.sample_values import _as_published, _features, _ours
 
     at = np.arange(2 * 16_000) / 16_000
     loud, soft = ((gain * np.sin(2 * np.pi * 150 * at)).astype(np.int16) for gain in (8000, 800))
@@ -310,7 +310,7 @@ def words_at(*spans: tuple[float, float | None]) -> str:
     return json.dumps({"chunks": [{"text": "sea", "timestamp": span} for span in spans]})
 
 
-def test_recognisers_are_compared_on_the_samples_that_all_have(tmp_path: Path) -> None:
+def test_transcribers_are_compared_on_the_samples_that_all_have(tmp_path: Path) -> None:
     data = outputs_of_one_task(tmp_path, "candor_turn_taking", [(3.0, 5.0)], n=4)
     for number in range(1, 5):
         said_ = [(3.0, 4.0), (4.0, 5.0)] if number < 4 else []

@@ -14,10 +14,19 @@ from oracles import fdb_v1 as oracle
 from fdbcore.results.comparing import differences, every_two
 from fdbcore.results.pooling import trimmed_mean
 from fdbcore.stats.bootstrap import bootstrap_columns
-from fdbcore.suites.fdb_v1.calls import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, HeardSample, UserSample
-from fdbcore.suites.fdb_v1.figures import Figures, jsd, of_backchannels, of_overlaps, of_words, rates, split_s, tenths
 from fdbcore.suites.fdb_v1.measures import MEASURES
 from fdbcore.suites.fdb_v1.over_samples import items_of, paired_test
+from fdbcore.suites.fdb_v1.sample_values import (
+    Figures,
+    jsd,
+    of_backchannels,
+    of_overlaps,
+    of_words,
+    rates,
+    split_s,
+    tenths,
+)
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, HeardSample, UserSample
 
 LOGS = 1000
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "fdb_v1_examples"

@@ -9,13 +9,13 @@ import pytest
 from helpers.v3_items import record_of
 from oracles import fdb_v3_ours as oracle
 
-from fdbcore.suites.fdb_v3 import calls as calls_module
-from fdbcore.suites.fdb_v3.calls import FAILURES
+from fdbcore.suites.fdb_v3 import tool_calls as calls_module
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat import AsrWord, LoggedCall, SystemLog
 from fdbcore.suites.fdb_v3.measures import MEASURES, figures
 from fdbcore.suites.fdb_v3.rows import measured
 from fdbcore.suites.fdb_v3.scenarios import ExpectedCallEntry
+from fdbcore.suites.fdb_v3.tool_calls import FAILURES
 
 USER_END = 1000
 

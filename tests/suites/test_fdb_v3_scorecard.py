@@ -10,10 +10,10 @@ from helpers.released_folder import call, recording, release, result, scored
 from helpers.v3_items import row_of, value_of
 
 from fdbcore.suites.fdb_v3 import compat
-from fdbcore.suites.fdb_v3.calls import FAILURES
 from fdbcore.suites.fdb_v3.compat import PUBLISHED, AsrWord, LoggedCall, SystemLog, compat_scores
 from fdbcore.suites.fdb_v3.rows import published
 from fdbcore.suites.fdb_v3.suite import SUITE
+from fdbcore.suites.fdb_v3.tool_calls import FAILURES
 from fdbcore.suites.fdb_v3.world import FunctionCall
 
 N = 12

@@ -31,10 +31,10 @@ from fdbcore.runs.asking import JUDGED, MOST_FAILURES
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.hearing import judged_dialogue
-from fdbcore.suites.staged.judging import DialogueMarks, MarkedDialogues, Setup, mark_all, quotes, requests_of
+from fdbcore.suites.staged.judging import DialogueScores, MarkedDialogues, Setup, mark_all, quotes, requests_of
 from fdbcore.suites.staged.rows import Group, rows_of
 from fdbcore.suites.staged.scenarios import builtin_families
+from fdbcore.suites.staged.transcription import judged_dialogue
 from fdbcore.suites.staged.users import families_of
 from fdbcore.types.words import TimedWord
 
@@ -120,7 +120,7 @@ def judged_of(
     hears: Transcriber | None = None,
     repeats: int = 1,
     limit_usd: float | None = None,
-) -> tuple[list[DialogueMarks], MarkedDialogues]:
+) -> tuple[list[DialogueScores], MarkedDialogues]:
     case = StagedCase(str(dialogue), "s", 1, "x", family, "", "slow", "en", [])
     heard = {each.transcript.side: each.transcript for each in transcribe(Reading(dialogue), hears or Heard())}
     setups = [Setup("words", each, 0) for each in judges]
@@ -135,7 +135,7 @@ PORTS = [0]
 
 def judged(
     dialogue: Path, answer: Callable[[Asked], Any], family: str = "none", hears: Transcriber | None = None, **how: Any
-) -> tuple[DialogueMarks, list[Asked]]:
+) -> tuple[DialogueScores, list[Asked]]:
     with FakeOpenAI(answer, port=PORTS[0]) as server:
         PORTS[0] = int(server.address.rpartition(":")[2])
         (found,), _ = judged_of(dialogue, [judge(server.address_of("openai:gpt-5-nano"))], family, hears, **how)

@@ -45,7 +45,7 @@ def voice(tmp_path: Path) -> Path:
 
 
 def told_apart(phrases: Sequence[Phrase]) -> Iterator[npt.NDArray[np.int16]]:
-    """The phrases of 1.2 to 4 s that the recogniser of the staff does not take for each other."""
+    """The phrases of 1.2 to 4 s that the transcriber of the staff does not take for each other."""
     chosen: list[staff.Levels] = []
     for phrase in phrases:
         pcm = (phrase.pcm / np.abs(phrase.pcm).max() * 20_000).astype(np.int16)

@@ -24,7 +24,7 @@ from fdbcore.suites.staged.curves import in_bins
 from fdbcore.suites.staged.document import document
 from fdbcore.suites.staged.examined import EXAMINER_NOTE
 from fdbcore.suites.staged.goals import GoalResult
-from fdbcore.suites.staged.judging import DialogueMarks
+from fdbcore.suites.staged.judging import DialogueScores
 from fdbcore.suites.staged.rows import RULE, SCALES, passes, rule_of
 from fdbcore.types.scorecard import DETECTABLE
 
@@ -263,7 +263,7 @@ class TestCurves:
     def test_the_first_75_s_are_the_mean_of_five_bins(self) -> None:
         """By counting tenths of a second, of events that end after them, of one that lacks a mark, and of a gap."""
         marks = [(2.0, 21.0, 4, 3), (16.0, 17.5, 1, 5), (3.0, 9.0, None, 2), (61.0, 90.0, 2, 5), (80.0, 99.0, 1, 1)]
-        made = DialogueMarks(
+        made = DialogueScores(
             [{"from_s": start_s, "to_s": end_s, "marks": {}} for start_s, end_s, *_ in marks],
             repeats={
                 name: np.array([[np.nan if each[at] is None else each[at]] for each in marks], float)

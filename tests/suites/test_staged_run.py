@@ -377,7 +377,9 @@ class TestScores:
         other = plan["cases"][1]["columns"]["pacing"]
         assert counts == {f"{gone['columns']['pacing']}, openai-realtime:m": (0, 1), f"{other}, scripted": (1, 0)}
 
-    def test_a_recogniser_judges_goals_after_the_call_once(self, held: Path, tmp_path: Path, hearing: FakeChat) -> None:
+    def test_a_transcriber_judges_goals_after_the_call_once(
+        self, held: Path, tmp_path: Path, hearing: FakeChat
+    ) -> None:
         hears = ("--transcriber", f"openai:whisper-1?{hearing.settings}", "--jobs", 1)
         arguments = ("score", "--suite", "staged", held, *hears, "--out", tmp_path / "s")
         found = printed(*arguments)

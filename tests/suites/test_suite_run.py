@@ -371,7 +371,7 @@ def test_the_reply_of_a_live_party_is_its_turn_after_the_users(one_request: str,
     assert (latency["n"], latency["median"]) == (1, pytest.approx(1000 * response.live.after_s))
 
 
-def test_a_recogniser_hears_no_more_than_the_reply(one_request: str, tmp_path: Path) -> None:
+def test_a_transcriber_hears_no_more_than_the_reply(one_request: str, tmp_path: Path) -> None:
     with PcmServer(talk_on_without_words) as server:
         held(one_request, {"p": server.address}, tmp_path / "run", realtime=False)
     assert responses_of(tmp_path / "run")[0] == []

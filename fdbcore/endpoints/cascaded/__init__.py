@@ -1,4 +1,4 @@
-"""A cascaded system: voice activity, a recogniser, a language model and a speaker, each of the user's choice.
+"""A cascaded system: voice activity, a transcriber, a language model and a speaker, each of the user's choice.
 
 `settings` reads which ones, `answer` makes an answer beside the ticks, `party` takes a side of the loop.
 

@@ -1,4 +1,4 @@
-"""A cascaded system: a recogniser, a language model and a speaker, each of the user's choice, answer turn by turn.
+"""A cascaded system: a transcriber, a language model and a speaker, each of the user's choice, answer turn by turn.
 
     cascaded:local                        on this machine, without keys
     cascaded:fdb3                         the published baseline of Full-Duplex-Bench v3
@@ -48,7 +48,7 @@ from fdbcore.types.tools import Tool, ToolCall, ToolResult
 from fdbcore.types.usage import Service
 
 LEAD_TICKS: Final = 30
-"""Audio from before the partner's first sound that the recogniser hears, too."""
+"""Audio from before the partner's first sound that the transcriber hears, too."""
 KEPT_TICKS: Final = 200
 """Audio that is kept of what was heard outside of turns: a turn becomes known late."""
 CLOSE_S: Final = 1.0

@@ -2,7 +2,7 @@
 
 CHAT is the address of any chat model, such as openai:NAME?base_url=URL. At each cue the model gets role, background,
 what was said so far, the present goal, and the one after it, never more. It says whether the goal is met, why, and what
-it says next. A goal that is not met after `wordings` turns is unmet. It needs a recogniser. After words of which less
+it says next. A goal that is not met after `wordings` turns is unmet. It needs a transcriber. After words of which less
 than half was heard it is not asked: they are said again.
 
 On a real clock it begins to think as soon as the system seems to have stopped, and drops the thought if the system goes
@@ -22,9 +22,9 @@ from fdbcore.endpoints.examiner import llm_prompt
 from fdbcore.endpoints.examiner.actor import WORDINGS, ActorDecision, ActorSettings, Speech, fault
 from fdbcore.endpoints.examiner.agenda import Agenda
 from fdbcore.endpoints.examiner.cues import Cue
-from fdbcore.endpoints.examiner.ears import RATE_HZ
 from fdbcore.endpoints.examiner.llm_prompt import ChatLine
 from fdbcore.endpoints.examiner.thought import Services, Thought
+from fdbcore.endpoints.examiner.transcriber_thread import RATE_HZ
 from fdbcore.endpoints.examiner.voiced_actor import CLOSE_S, VoicedActor
 from fdbcore.endpoints.sentences import heard_words
 from fdbcore.errors import InputError, PartyError, SettingsError, told_as
@@ -38,7 +38,7 @@ LIVE_ATTEMPTS: Final = 2
 
 
 class LlmActor(VoicedActor):
-    """See the module. SettingsError without a recogniser, and for a model that is unknown or has no key."""
+    """See the module. SettingsError without a transcriber, and for a model that is unknown or has no key."""
 
     def __init__(self, address: str, settings: ActorSettings) -> None:
         if settings.transcriber is None:
@@ -101,7 +101,7 @@ class LlmActor(VoicedActor):
             self._chat.attempts = LIVE_ATTEMPTS
 
     def hear(self, tick: int, frame: Pcm) -> None:
-        """Keep the frame for the recogniser, and take what has come of thoughts."""
+        """Keep the frame for the transcriber, and take what has come of thoughts."""
         super().hear(tick, frame)
         if self._waits:
             return

@@ -1,7 +1,7 @@
 """The scripted actor says the sayings of the brief.
 
-With a recogniser it judges by words whether a goal is met, says it another way if not, and leaves it as unmet after its
-last wording. Without one it goes on once the system has answered, and each goal is logged "not heard".
+With a transcriber it judges by words whether a goal is met, says it another way if not, and leaves it as unmet after
+its last wording. Without one it goes on once the system has answered, and each goal is logged "not heard".
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ScriptedActor(VoicedActor):
         super().open(side)
 
     def decide(self, tick: int, cue: Cue) -> ActorDecision | None:
-        """By the words of the system, if there is a recogniser."""
+        """By the words of the system, if there is a transcriber."""
         if cue == "no answer":
             return ActorDecision(None, self.agenda.unanswered())
         if self._ears is None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fdbcore import registry
 from fdbcore.endpoints.examiner.actor import Actor, ActorSettings, Speech, fault
-from fdbcore.endpoints.examiner.ears import Ears
+from fdbcore.endpoints.examiner.transcriber_thread import TranscriberThread
 from fdbcore.endpoints.examiner.voice import spoken, voice_of
 from fdbcore.errors import PartyError, told_as
 from fdbcore.types import Happening, Pcm, Side
@@ -28,7 +28,9 @@ class VoicedActor(Actor):
         self._texts: set[tuple[str, str]] = set()  # counted for this call, also if an earlier one had them spoken
         self._listened = False  # to all of the present answer
         self._counted: deque[ModelUsage] = deque()  # by its models, each on a thread of its own
-        self._ears = None if settings.transcriber is None else Ears(settings.transcriber, self._counted.append)
+        self._ears = (
+            None if settings.transcriber is None else TranscriberThread(settings.transcriber, self._counted.append)
+        )
         for voice in self._voices:
             with told_as(f"examiner: voice of {settings.brief.id}", "tts"):
                 registry.speaker(voice)
@@ -46,7 +48,7 @@ class VoicedActor(Actor):
         return None if deaf is None else fault("the examiner cannot hear", deaf)
 
     def services(self) -> Sequence[Service]:
-        """The services of its speakers, which get its texts, and of the recogniser."""
+        """The services of its speakers, which get its texts, and of the transcriber."""
         heard = () if self._settings.transcriber is None else self._settings.transcriber.services()
         spoken_by = [service for voice in self._voices for service in registry.speaker(voice).services()]
         return [*spoken_by, *(service._replace(takes="audio") for service in heard)]
@@ -59,12 +61,12 @@ class VoicedActor(Actor):
                 self._frames(text, self._brief.language)
 
     def start(self, origin_ns: int | None) -> None:
-        """On a clock that never waits, wait for the recogniser."""
+        """On a clock that never waits, wait for the transcriber."""
         if self._ears is not None:
             self._ears.waits = origin_ns is None
 
     def hear(self, tick: int, frame: Pcm) -> None:
-        """Keep the frame for the recogniser."""
+        """Keep the frame for the transcriber."""
         if self._ears is not None:
             self._ears.hear(frame)
 
@@ -89,7 +91,7 @@ class VoicedActor(Actor):
         return [self._counted.popleft().happening(tick) for _ in range(len(self._counted))]
 
     def describe(self) -> Mapping[str, Any]:
-        """The voices and the recogniser, as JSON values; how often a goal is put, if that is set."""
+        """The voices and the transcriber, as JSON values; how often a goal is put, if that is set."""
         asr, wordings = self._settings.transcriber, self._settings.wordings
         return {
             "transcriber": None if asr is None else dict(getattr(asr, "describe", lambda: {"name": asr.name})()),
@@ -99,11 +101,11 @@ class VoicedActor(Actor):
         }
 
     def close(self) -> None:
-        """Leave. A recogniser at work ends by its own time-out."""
+        """Leave. A transcriber at work ends by its own time-out."""
         if self._ears is not None:
             self._ears.join(CLOSE_S)
 
-    def _has_heard(self, ears: Ears) -> bool:
+    def _has_heard(self, ears: TranscriberThread) -> bool:
         """True if all of the system's answer was heard; listens to it if not."""
         if not ears.is_busy and not self._listened:  # it may be at work on what came before the end of the answer
             ears.listen()

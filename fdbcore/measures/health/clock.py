@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fdbcore.measures.health.echo import FAR_REACH_TICKS, all_in
 from fdbcore.measures.health.finding import Bools, health_finding, near, runs
-from fdbcore.measures.health.hearing import SideAudio
+from fdbcore.measures.health.probe import SideAudio
 from fdbcore.recording.health import HealthFinding
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span, clock_text, other_side
 

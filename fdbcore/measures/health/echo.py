@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from fdbcore._ext.fourier import RealFourier
 from fdbcore.measures.health.finding import Bools, near
-from fdbcore.measures.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
+from fdbcore.measures.health.probe import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
 from fdbcore.types import SIDES, Side, other_side
 
 Complexes: TypeAlias = npt.NDArray[np.complex64]

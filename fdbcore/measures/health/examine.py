@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 
 from fdbcore.measures.health import clock, echo, levels, repeated, sides, silences, surroundings, tones, trend, voices
-from fdbcore.measures.health.figures import figures as side_figures
 from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, in_session, runs
-from fdbcore.measures.health.hearing import HealthProbe, SideAudio
+from fdbcore.measures.health.hum import without_hum
 from fdbcore.measures.health.limits import limits_of
-from fdbcore.measures.health.lines import without_lines
+from fdbcore.measures.health.probe import HealthProbe, SideAudio
+from fdbcore.measures.health.side_sound import figures as side_figures
 from fdbcore.recording.files import AUDIO, HEALTH, HEALTH_SCHEMA, write_json
 from fdbcore.recording.health import Health, HealthFinding
 from fdbcore.recording.left_out import NO_END, heard_spans, kept_spans, kept_ticks
@@ -103,7 +103,7 @@ def _of_both(
     """Findings on what one side has of the other, and on sides out of step; and the ticks of each side that are echo
     or, unless it is a party of a live call, tones: such a party may be a machine that says what it says in tones."""
     suspect = {side: np.zeros(heard[side].n_ticks, np.bool_) for side in SIDES}
-    with without_lines(heard) as clear:
+    with without_hum(heard) as clear:
         far = not live and echo.hears_far(clear, active)
         found = echo.find(clear, active, one_clock=live, far=far)
         findings = list(sides.echoes(found, active))

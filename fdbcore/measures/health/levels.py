@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from fdbcore.measures.health.figures import LEAST_QUIET_TICKS, MARGIN_TICKS
 from fdbcore.measures.health.finding import LEAST_DBOV, Bools, decibels, health_finding, near, runs
-from fdbcore.measures.health.hearing import FULL_SCALE, LOUD_POWER, Floats, SideAudio
+from fdbcore.measures.health.hum import hum_hz
 from fdbcore.measures.health.limits import Limits
-from fdbcore.measures.health.lines import hum_hz
-from fdbcore.recording.health import HealthFinding, Severity, SideFigures
+from fdbcore.measures.health.probe import FULL_SCALE, LOUD_POWER, Floats, SideAudio
+from fdbcore.measures.health.side_sound import LEAST_QUIET_TICKS, MARGIN_TICKS
+from fdbcore.recording.health import HealthFinding, Severity, SideSound
 from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, TICKS_PER_S, Side
 
 LEAST_PAUSE_TICKS: Final = TICKS_PER_S // 10  # apart from speech, needed to recognise a voice without any background
@@ -49,7 +49,7 @@ LEAST_CHOPPY_S: Final = 3
 
 
 def checks(
-    side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: SideFigures, limits: Limits
+    side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: SideSound, limits: Limits
 ) -> Iterator[HealthFinding]:
     """The findings about one side by itself. active: its speech; tonal: the ticks with tones, bool (n_ticks,) both.
     known: its `figures`; limits: of its detector."""
@@ -61,7 +61,7 @@ def checks(
     yield from choppy or _dropouts(side, heard, active, tonal, known)
 
 
-def _level(side: Side, heard: SideAudio, active: Bools, known: SideFigures, limits: Limits) -> Iterator[HealthFinding]:
+def _level(side: Side, heard: SideAudio, active: Bools, known: SideSound, limits: Limits) -> Iterator[HealthFinding]:
     level, snr = known["level_dbov"], known["snr_db"]
     if level is None:
         peak = known["peak_dbov"]
@@ -116,7 +116,7 @@ def _direct_current(side: Side, heard: SideAudio) -> Iterator[HealthFinding]:
         yield health_finding("dc", side, severity, text, means, {"dc_of_full_scale": heard.mean})
 
 
-def _band(side: Side, active: Bools, known: SideFigures) -> Iterator[HealthFinding]:
+def _band(side: Side, active: Bools, known: SideSound) -> Iterator[HealthFinding]:
     drop_db = known["high_drop_db"]
     if np.count_nonzero(active) >= LEAST_BAND_TICKS and drop_db is not None and drop_db > TELEPHONE_DB:
         means = "Friction (s, f, sh) above 4 kHz is missing: words that begin or end with it seem later or shorter."
@@ -166,7 +166,7 @@ def _dips(powers: Floats, toneless: Bools, loud_power: float) -> npt.NDArray[np.
     return per_s
 
 
-def _dropouts(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: SideFigures) -> Iterator[HealthFinding]:
+def _dropouts(side: Side, heard: SideAudio, active: Bools, tonal: Bools, known: SideSound) -> Iterator[HealthFinding]:
     if known["level_dbov"] is None:
         return
     holes = heard.holes[np.diff(heard.holes)[:, 0] <= LONGEST_DROPOUT_TICKS * FRAME_SAMPLES]

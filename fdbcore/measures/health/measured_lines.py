@@ -15,9 +15,9 @@ from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
 
-from fdbcore.measures.health.figures import ROOM_TAIL_MS
+from fdbcore.measures.health.side_sound import ROOM_TAIL_MS
 from fdbcore.recording.form import converted
-from fdbcore.recording.health import SideFigures
+from fdbcore.recording.health import SideSound
 from fdbcore.types.units import Count
 
 TABLE: Final = "measured_lines.json"
@@ -37,7 +37,7 @@ Place: TypeAlias = dict[str, float | None]
 """The place of a side, by figure; None for what it does not show."""
 
 
-def place(known: SideFigures) -> Place | None:
+def place(known: SideSound) -> Place | None:
     """The place of a side: its figures as far as they can make a difference. None without speech or background.
 
     What follows speech, and the softest of speech, are relative to the mean level of the speech.

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.health.finding import health_finding
-from fdbcore.measures.health.hearing import FULL_SCALE, LOW_RATE_HZ, LOW_TICK, SideAudio
+from fdbcore.measures.health.probe import FULL_SCALE, LOW_RATE_HZ, LOW_TICK, SideAudio
 from fdbcore.recording.health import HealthFinding
 from fdbcore.types import TICKS_PER_S, Side, clock_text
 

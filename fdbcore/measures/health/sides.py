@@ -9,7 +9,7 @@ import numpy as np
 
 from fdbcore.measures.health.echo import LEAST_DB, REACH_MS, HeardEcho
 from fdbcore.measures.health.finding import Bools, health_finding, near
-from fdbcore.measures.health.hearing import SideAudio
+from fdbcore.measures.health.probe import SideAudio
 from fdbcore.recording.health import HealthFinding
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, other_side
 

@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from fdbcore.measures.health.figures import MARGIN_TICKS, ROOM_TAIL_MS, crossing, levels_of, units
 from fdbcore.measures.health.finding import Bools, health_finding, near, runs
-from fdbcore.measures.health.hearing import BLOCK_TICKS, LOW_TICK, Floats, SideAudio
 from fdbcore.measures.health.limits import Limits
-from fdbcore.recording.health import HealthFinding, SideFigures
+from fdbcore.measures.health.probe import BLOCK_TICKS, LOW_TICK, Floats, SideAudio
+from fdbcore.measures.health.side_sound import MARGIN_TICKS, ROOM_TAIL_MS, crossing, levels_of, units
+from fdbcore.recording.health import HealthFinding, SideSound
 from fdbcore.types import TICK_MS, Side
 
 CELL_TICKS: Final = 10  # levels of 100 ms: those of steady noise vary by 0.3 to 0.6 dB, of talk and music by 2 to 5
@@ -51,7 +51,7 @@ class Between(NamedTuple):
 
 
 def checks(
-    side: Side, heard: SideAudio, active: Bools, known: SideFigures, is_explained: bool, limits: Limits
+    side: Side, heard: SideAudio, active: Bools, known: SideSound, is_explained: bool, limits: Limits
 ) -> Iterator[HealthFinding]:
     """The findings about one side. active: its speech, bool (n_ticks,); known: its `figures`; limits: of its detector.
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fdbcore._ext.fourier import RealFourier
 from fdbcore.measures.health.finding import Bools, counts, health_finding, in_session, near, runs
-from fdbcore.measures.health.hearing import BLOCK_TICKS, LOW_RATE_HZ, LOW_TICK, Floats, SideAudio, TickColumn
+from fdbcore.measures.health.probe import BLOCK_TICKS, LOW_RATE_HZ, LOW_TICK, Floats, SideAudio, TickColumn
 from fdbcore.recording.health import HealthFinding
 from fdbcore.types import TICKS_PER_S, Side, Span, clock_text, ticks_to_s
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from fdbcore._ext.fourier import RealFourier
 from fdbcore.measures.health.finding import Bools, health_finding, runs
-from fdbcore.measures.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
+from fdbcore.measures.health.probe import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
 from fdbcore.recording.health import HealthFinding, Severity
 from fdbcore.types import SIDES, TICKS_PER_S, Side, clock_text
 

@@ -1,1 +1,1 @@
-"""Speech recognisers that transcribe a recording: one file for each SDK."""
+"""Speech transcribers that transcribe a recording: one file for each SDK."""

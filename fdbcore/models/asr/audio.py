@@ -1,4 +1,4 @@
-"""The audio of a WAV file as recognisers on this machine take it."""
+"""The audio of a WAV file as transcribers on this machine take it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RATE_HZ: Final = 16_000
 
 
 def audio_of(wav: bytes, name: str) -> npt.NDArray[np.float32]:
-    """The audio of a WAV file, mono float32 (n,) at 16 kHz. name: of the recogniser, for the InputError.
+    """The audio of a WAV file, mono float32 (n,) at 16 kHz. name: of the transcriber, for the InputError.
 
     faster-whisper's own decoder ends with a full garbage collection, which stalls a live call for 0.1 s.
     """

@@ -54,7 +54,7 @@ SETTINGS: Final = (
 
 
 def nemo(address: str) -> Nemo:
-    """The recogniser "nemo", "nemo:NAME" of a model on a hub, or "nemo:PATH.nemo".
+    """The transcriber "nemo", "nemo:NAME" of a model on a hub, or "nemo:PATH.nemo".
 
     SettingsError if that is no file; MissingExtraError says how NeMo is installed.
     """

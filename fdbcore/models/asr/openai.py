@@ -19,7 +19,7 @@ _OF_WORD_TIMES: Final = ("response_format", "timestamp_granularities", "timestam
 
 
 def openai(address: str) -> Transcriber:
-    """The recogniser "openai:NAME". It is at OpenAI, with the key in OPENAI_API_KEY; SETTINGS name another server."""
+    """The transcriber "openai:NAME". It is at OpenAI, with the key in OPENAI_API_KEY; SETTINGS name another server."""
     found = parsed(address, SETTINGS)
     return OpenAITranscriber(found.place, **found.settings)
 

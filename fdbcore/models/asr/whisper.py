@@ -34,7 +34,7 @@ _hearing = threading.Lock()
 
 
 def whisper(address: str) -> Whisper:
-    """The recogniser "whisper", "whisper:base?threads=2", or "whisper:FOLDER" with a model of one's own.
+    """The transcriber "whisper", "whisper:base?threads=2", or "whisper:FOLDER" with a model of one's own.
 
     If it is not there, MissingExtraError says what to run, and SettingsError what was expected.
     """

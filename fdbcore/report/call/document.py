@@ -23,10 +23,10 @@ from fdbcore.measures.moments import Moment
 from fdbcore.measures.opportunities import opportunities_in
 from fdbcore.measures.placed_lines import PlacedLines, placed_lines
 from fdbcore.measures.reading import Reading
+from fdbcore.recording.agent_log import AgentLog
 from fdbcore.recording.health import Health
 from fdbcore.recording.labels import Label
 from fdbcore.recording.left_out import LeftOut
-from fdbcore.recording.marks import AgentLog
 from fdbcore.recording.meta import Parties, RecordingStatus, Settings, SourceFiles
 from fdbcore.recording.reader import Recording
 from fdbcore.types import Side, TurnKind, ticks_to_s

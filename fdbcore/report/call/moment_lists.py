@@ -14,7 +14,7 @@ from fdbcore.analysis.stages import Stage, stage_table, time_ms
 from fdbcore.measures.catalogue import MEASURES, MOMENTS
 from fdbcore.measures.quantities import Quantity, Ratio, Share
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.marks import AgentLog
+from fdbcore.recording.agent_log import AgentLog
 from fdbcore.report.format import MACHINE_MS, amount
 from fdbcore.report.html.values import ALL
 from fdbcore.types import SIDES, TICKS_PER_S, Side, Span, other_side, ticks_to_s

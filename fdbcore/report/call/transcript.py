@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fdbcore.analysis.told import Told
+from fdbcore.analysis.self_reported import SelfReported
 from fdbcore.measures.heard_words import HeardLine
 from fdbcore.measures.transcript import HeldLine
 from fdbcore.report.call.document import Document
@@ -43,7 +43,9 @@ def section(content: Document, rows: Sequence[RemarkRow] = ()) -> list[ShownLine
     told = [_line(each) for each in held.get("transcript", [])] if held else []
     own = {line.side for line in told if not line.heard_by}
     # Words by `told` are the side's own ones, which stand here already.
-    transcribed = [each for each in content.get("transcript", []) if each["by"] != Told.name or each["side"] not in own]
+    transcribed = [
+        each for each in content.get("transcript", []) if each["by"] != SelfReported.name or each["side"] not in own
+    ]
     by_itself, by_partner = ([line for line in told if bool(line.heard_by) is is_heard] for is_heard in (False, True))
     lines: list[ShownLine] = [*_remarks(rows)]
     for way in (by_itself, map(_heard, transcribed), by_partner):

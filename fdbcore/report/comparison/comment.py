@@ -18,7 +18,7 @@ from fdbcore.analysis.comparison import ComparedCalls, ComparedMeasure, RunCompa
 from fdbcore.analysis.differences import Verdict
 from fdbcore.analysis.gate_moments import GateMoment
 from fdbcore.analysis.gate_results import DecidedGates, GateResult
-from fdbcore.report.comparison import limits, words
+from fdbcore.report.comparison import limits, phrases
 from fdbcore.report.format import NONE, amount, clock_text, difference, headline, p_value
 from fdbcore.report.html.templates import COMPARE, INDEX
 from fdbcore.report.markdown import code, escaped
@@ -49,7 +49,7 @@ def comment(document: RunComparison, folder: Path, link: str, place: Path) -> st
 
 def comment_of_error(message: str) -> str:
     """A comment that says why nothing was compared or decided."""
-    return f"### {words.SIGNS['worse']} Nothing could be compared\n\n{escaped(message)}\n\n{_MARK}\n"
+    return f"### {phrases.SIGNS['worse']} Nothing could be compared\n\n{escaped(message)}\n\n{_MARK}\n"
 
 
 class _Pages:
@@ -76,20 +76,20 @@ def _address(link: str) -> str:
 
 def _heading(document: RunComparison) -> str:
     if gates := document.get("gates"):
-        status = words.run_status(gates)
-        return f"{limits.SIGNS[status]} {escaped(words.gates_verdict(gates))}"
-    found = words.verdicts(document)
-    told = [f"{found.count(verdict)} {verdict}" for verdict in words.SIGNS if verdict in found]
-    return f"{words.SIGNS[words.verdict_of_all(document)]} Measures: {', '.join(told)}"
+        status = phrases.run_status(gates)
+        return f"{limits.SIGNS[status]} {escaped(phrases.gates_verdict(gates))}"
+    found = phrases.verdicts(document)
+    told = [f"{found.count(verdict)} {verdict}" for verdict in phrases.SIGNS if verdict in found]
+    return f"{phrases.SIGNS[phrases.verdict_of_all(document)]} Measures: {', '.join(told)}"
 
 
 def _sides(document: RunComparison) -> str:
     told = " against ".join(
-        f"{code(Path(described['path']).name)} ({words.scored_calls(described)})"
-        for _, described in words.sides(document)
+        f"{code(Path(described['path']).name)} ({phrases.scored_calls(described)})"
+        for _, described in phrases.sides(document)
     )
     by = f", by {code(document['by'])}" if document["by"] else ""
-    paired = {words.pairing(compared) for compared in document["comparisons"]}
+    paired = {phrases.pairing(compared) for compared in document["comparisons"]}
     return f"{told}{by}" + (f"; {escaped(paired.pop())}" if len(paired) == 1 else "") + "\n"
 
 
@@ -99,7 +99,7 @@ def _verdicts(document: RunComparison) -> Iterator[str]:
     Then what other gates passed beside, unless the heading says it.
     """
     gates = document.get("gates")
-    for verdict in words.SIGNS:
+    for verdict in phrases.SIGNS:
         found = [
             _changed(row, compared) if verdict in CHANGES else _label(row["measure"])
             for compared in document["comparisons"]
@@ -107,21 +107,21 @@ def _verdicts(document: RunComparison) -> Iterator[str]:
             if row["verdict"] == verdict
         ]
         if verdict == "worse":
-            found += [escaped(words.longer(each, of)) for of in document["comparisons"] for each in of["longer"]]
+            found += [escaped(phrases.longer(each, of)) for of in document["comparisons"] for each in of["longer"]]
         if verdict == "undecided" and gates:
             found += [_open(gate) for gate in gates["results"] if gate["status"] == "cannot tell"]
         if found:
             yield f"- **{verdict}**: {'; '.join(dict.fromkeys(found))}"
-    if gates and words.run_status(gates) != "passed" and (but := words.passed_beside(gates)):
+    if gates and phrases.run_status(gates) != "passed" and (but := phrases.passed_beside(gates)):
         yield f"- **passed, but**: {escaped('; '.join(but))}"
 
 
 def _label(measure: str) -> str:
-    return escaped(words.label(measure))
+    return escaped(phrases.label(measure))
 
 
 def _changed(row: ComparedMeasure, compared: ComparedCalls) -> str:
-    unit = words.unit_of(row)
+    unit = phrases.unit_of(row)
     now, before = (amount(headline(side), unit) for side in (row["a"], row["b"]))
     about = f" ({escaped(compared['title'])})" if compared["title"] else ""
     return f"{_label(row['measure'])}{about} {now}, was {before}"
@@ -129,11 +129,11 @@ def _changed(row: ComparedMeasure, compared: ComparedCalls) -> str:
 
 def _open(gate: GateResult) -> str:
     needed = f": about {gate['calls_needed']:,} calls would decide it" if gate["calls_needed"] else ""
-    return f"gate {_label(gate['measure'])}, {escaped(words.whole_limit(gate))}{needed}"
+    return f"gate {_label(gate['measure'])}, {escaped(phrases.whole_limit(gate))}{needed}"
 
 
 def _moments(document: RunComparison, pages: _Pages) -> Iterator[str]:
-    if found := words.moments_of(document):
+    if found := phrases.moments_of(document):
         told = [_moment(each, pages) for each in found[:MOST_MOMENTS]]
         if len(found) > MOST_MOMENTS:
             told.append(pages.to(f"and {len(found) - MOST_MOMENTS} more", pages.folder / COMPARE))
@@ -142,7 +142,7 @@ def _moments(document: RunComparison, pages: _Pages) -> Iterator[str]:
 
 def _longest(document: RunComparison, pages: _Pages) -> Iterator[str]:
     for compared in document["comparisons"]:
-        if found := words.longest(compared):
+        if found := phrases.longest(compared):
             told = [_moment(moment, pages) for moments in found.values() for moment in moments]
             yield f"- **longest beside the baseline, may be chance**: {'; '.join(told)}"
 
@@ -150,12 +150,12 @@ def _longest(document: RunComparison, pages: _Pages) -> Iterator[str]:
 def _moment(moment: GateMoment, pages: _Pages) -> str:
     page, _, time = moment["page"].rpartition("#")
     at = f"{code(moment['call'])} {clock_text(moment['start_s'])}"
-    beside = f" ({escaped(told)})" if (told := words.beside(moment)) else ""
+    beside = f" ({escaped(told)})" if (told := phrases.beside(moment)) else ""
     return f"{pages.to(at, Path(page), time)} {escaped(moment['text'])}{beside}"
 
 
 def _notices(document: RunComparison) -> Iterator[str]:
-    found = words.notices(document)
+    found = phrases.notices(document)
     told = [escaped(text) for text in found[:MOST_NOTICES]]
     if len(found) > MOST_NOTICES:
         told.append(f"and {len(found) - MOST_NOTICES} more")
@@ -175,9 +175,9 @@ def _pages(document: RunComparison, pages: _Pages) -> str:
 def _table(compared: ComparedCalls) -> str:
     """The measures of a comparison, what changed first."""
     a, b = compared["a"], compared["b"]
-    order = list(words.SIGNS)
+    order = list(phrases.SIGNS)
     rows = [
-        (f"{words.SIGNS[row['verdict']]} {escaped(words.verdict(row))}", _label(row["measure"]), *_figures(row))
+        (f"{phrases.SIGNS[row['verdict']]} {escaped(phrases.verdict(row))}", _label(row["measure"]), *_figures(row))
         for row in sorted(compared["measures"], key=lambda row: order.index(row["verdict"]))
     ]
     title = f"**{escaped(compared['title'])}**\n\n" if compared["title"] else ""
@@ -186,20 +186,20 @@ def _table(compared: ComparedCalls) -> str:
 
 
 def _figures(row: ComparedMeasure) -> Sequence[str]:
-    unit = words.unit_of(row)
+    unit = phrases.unit_of(row)
     value = NONE if row["value"] is None else difference(row["value"], row["interval"], unit)
-    return (*words.sides_of(row), value, p_value(row["p_holm"]) or NONE)
+    return (*phrases.sides_of(row), value, p_value(row["p_holm"]) or NONE)
 
 
 def _gates(gates: DecidedGates | None) -> str:
     rows = [
         (
-            f"{limits.SIGNS[gate['status']]} {escaped(words.gate_but(gate) or VERDICTS[gate['status']])}",
+            f"{limits.SIGNS[gate['status']]} {escaped(phrases.gate_but(gate) or VERDICTS[gate['status']])}",
             _label(gate["measure"]),
-            escaped(words.whole_limit(gate)),
-            escaped("; ".join(filter(None, [words.gate_basis(gate), gate.get("lines")]))),
+            escaped(phrases.whole_limit(gate)),
+            escaped("; ".join(filter(None, [phrases.gate_basis(gate), gate.get("lines")]))),
         )
-        for gate in (words.in_order(gates) if gates else [])
+        for gate in (phrases.in_order(gates) if gates else [])
     ]
     return _markdown(("verdict", "measure", "limit", "this run"), rows) if rows else ""
 

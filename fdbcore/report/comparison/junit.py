@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from fdbcore.analysis.comparison import RunComparison
 from fdbcore.analysis.gate_results import GateResult
-from fdbcore.report.comparison import words
+from fdbcore.report.comparison import phrases
 from fdbcore.report.format import clock_text
 from fdbcore.report.svg.text import without_controls
 
@@ -21,19 +21,19 @@ _CANNOT_TELL: Final = {"pass": None, "fail": "failure", "error": "error"}
 def junit(document: RunComparison) -> str:
     """The gates of a comparison as one suite, one case per gate. The file of gates decides about undecided ones."""
     gates = document["gates"]
-    results = words.in_order(gates)
+    results = phrases.in_order(gates)
     undecided = _CANNOT_TELL[gates["cannot_tell"]]
     elements = [undecided if gate["status"] == "cannot tell" else ELEMENTS.get(gate["status"]) for gate in results]
     suite = _suite(len(results), elements.count("failure"), elements.count("error"))
     for gate, element in zip(results, elements, strict=True):
-        case = ElementTree.SubElement(suite, "testcase", classname=gates["file"], name=words.gate_name(gate))
+        case = ElementTree.SubElement(suite, "testcase", classname=gates["file"], name=phrases.gate_name(gate))
         text = "\n".join(_lines(gate))
         if element is None:
             ElementTree.SubElement(case, "system-out").text = text
         else:
-            message = f"{words.STATUSES[gate['status']]}: {words.gate_finding(gate)}"
+            message = f"{phrases.STATUSES[gate['status']]}: {phrases.gate_finding(gate)}"
             ElementTree.SubElement(case, element, message=message, type=gate["status"]).text = text
-    if notices := words.notices(document):
+    if notices := phrases.notices(document):
         ElementTree.SubElement(suite, "system-out").text = "\n".join(notices)
     return _xml(suite)
 
@@ -61,4 +61,4 @@ def _lines(gate: GateResult) -> list[str]:
         f"{clock_text(moment['start_s'])} {moment['text']}, {moment['file']}: {moment['page']}"
         for moment in gate["worst"]
     )
-    return [*words.gate_lines(gate), *moments]
+    return [*phrases.gate_lines(gate), *moments]

@@ -9,7 +9,7 @@ from fdbcore.analysis.call_verdicts import VERDICTS, CallVerdict, GatedRun, Gate
 from fdbcore.analysis.gate_results import DecidedGates, Status
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.catalogue import columns as measure_columns
-from fdbcore.report.comparison import words
+from fdbcore.report.comparison import phrases
 from fdbcore.report.format import amount, limit_text
 from fdbcore.report.html.templates import COMPARE
 from fdbcore.report.html.values import Limit
@@ -26,7 +26,7 @@ def css(status: Status, is_doubted: bool = False) -> str:
 def of_run(gated: GatedRun | None, measure: str) -> list[Limit]:
     """The limits of a measure, each with what its gate says of the run."""
     results = gated.gates["results"] if gated else []
-    return [_told(gate["status"], words.whole_limit(gate)) for gate in results if gate["measure"] == measure]
+    return [_told(gate["status"], phrases.whole_limit(gate)) for gate in results if gate["measure"] == measure]
 
 
 def of_call(verdict: CallVerdict | None, measures: Sequence[str]) -> list[Limit]:
@@ -93,13 +93,13 @@ def _limit(gate: GateInCall) -> str:
 
 def banner(gated: GatedRun) -> dict[str, Any]:
     """The values for the sentence about the run."""
-    status = words.run_status(gated.gates)
+    status = phrases.run_status(gated.gates)
     return {
-        "css": css(status, bool(words.passed_beside(gated.gates))),
+        "css": css(status, bool(phrases.passed_beside(gated.gates))),
         "sign": SIGNS[status],
-        "sentence": words.gates_verdict(gated.gates),
+        "sentence": phrases.gates_verdict(gated.gates),
         "page": COMPARE,
-        "made": words.decided(gated.document),
+        "made": phrases.decided(gated.document),
         "failing": any(call["status"] == "failed" for call in gated.gates["calls"]),
     }
 

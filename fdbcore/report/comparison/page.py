@@ -24,7 +24,7 @@ from fdbcore.recording.files import write_text
 from fdbcore.recording.places import place_from
 from fdbcore.report.call.shared import PAGES
 from fdbcore.report.comparison import limits as limits_of_gates
-from fdbcore.report.comparison import words
+from fdbcore.report.comparison import phrases
 from fdbcore.report.evidence import of_settings, of_versions
 from fdbcore.report.format import NONE, NOT_CORRECTED, brief, brief_step, counted, headline, limits, long_unit, p_value
 from fdbcore.report.glossary import in_words, terms
@@ -53,7 +53,7 @@ def page(given: Kept, run: Run, shown: PageParts = WHOLE) -> str:
     comparison, settings = given.comparison, documents[0]["run"]["settings"]
     turns = TurnSettings(**settings["turns"]) if settings else TurnSettings()
     listed = Listed(run, shown)
-    before = words.name(comparison["baseline"]) if comparison and comparison["baseline"] else ""
+    before = phrases.name(comparison["baseline"]) if comparison and comparison["baseline"] else ""
     to_hear = sections_to_hear(comparison["comparisons"], before, listed) if comparison else []
     compared = _comparisons(comparison, run.path, turns) if comparison else []
     return render(
@@ -61,8 +61,8 @@ def page(given: Kept, run: Run, shown: PageParts = WHOLE) -> str:
         title=run.path.resolve().name,
         facts=_facts(documents[0], run.path),
         is_run_linked=(run.path / INDEX).is_file(),
-        warnings=list(dict.fromkeys(text for document in documents for text in words.notices(document))),
-        lead=words.lead(comparison) if comparison else "",
+        warnings=list(dict.fromkeys(text for document in documents for text in phrases.notices(document))),
+        lead=phrases.lead(comparison) if comparison else "",
         to_hear=to_hear,
         gates=_gates(given.gates, listed) if given.gates else None,
         comparisons=compared,
@@ -92,7 +92,7 @@ class Listed:
     def _card(self, moment: GateMoment) -> dict[str, Any]:
         card, was = named_card(self._calls[moment["call"]], moment, self._sounds), moment.get("was")
         before = was and named_card(Call(was["call"], Path(was["page"].rpartition("#")[0]).parent), was, self._before)
-        return {**card, "beside": words.beside(moment), "before": before}
+        return {**card, "beside": phrases.beside(moment), "before": before}
 
 
 def sections_to_hear(comparisons: Sequence[ComparedCalls], baseline: str, listed: Listed) -> list[dict[str, Any]]:
@@ -101,30 +101,30 @@ def sections_to_hear(comparisons: Sequence[ComparedCalls], baseline: str, listed
     for of in comparisons:
         about = f"{of['title']}: " if of["title"] else ""
         for row in of["measures"]:
-            of_worse.append((f"{about}{words.label(row['measure'])}", "", listed.cards(row["worst"])))
+            of_worse.append((f"{about}{phrases.label(row['measure'])}", "", listed.cards(row["worst"])))
         for each in of["longer"]:
             name = f"{about}{BY_ID[each['kind']].title}"
-            of_worse.append((name, words.longer_note(each, of), listed.cards(each["worst"])))
+            of_worse.append((name, phrases.longer_note(each, of), listed.cards(each["worst"])))
     if any(cards for _, _, cards in of_worse):
         title = f"Listen to what got worse since {baseline}"
         found.append({"title": title, "note": "", "kinds": of_worse})
     for of in comparisons:
         if "longest" in of:
-            kinds = [(title, "", listed.cards(moments)) for title, moments in words.longest(of).items()]
-            found.append({"title": words.LONGEST, "note": words.longest_note(of), "kinds": kinds})
+            kinds = [(title, "", listed.cards(moments)) for title, moments in phrases.longest(of).items()]
+            found.append({"title": phrases.LONGEST, "note": phrases.longest_note(of), "kinds": kinds})
     return found
 
 
 def _facts(document: RunComparison, run: Path) -> list[str]:
     baseline = document["baseline"]
-    against = [f"against {_place(baseline, run)}, {words.scored_calls(baseline)}"] if baseline else []
+    against = [f"against {_place(baseline, run)}, {phrases.scored_calls(baseline)}"] if baseline else []
     by = [f"by {document['by']}"] if document["by"] else []
-    return [words.scored_calls(document["run"]), *against, *by, words.made_on(document)]
+    return [phrases.scored_calls(document["run"]), *against, *by, phrases.made_on(document)]
 
 
 def _evidence(documents: Sequence[RunComparison], run: Path) -> dict[str, list[Fact]]:
     """The facts about each side; the gates may have another baseline than the comparison."""
-    found = {f"{name[:1].upper()}{name[1:]}": side for name, side in words.sides(documents[0])}
+    found = {f"{name[:1].upper()}{name[1:]}": side for name, side in phrases.sides(documents[0])}
     last = documents[-1]["baseline"]
     if last is not None and last != documents[0]["baseline"]:
         found["Baseline of the gates"] = last
@@ -146,14 +146,14 @@ def _gates(document: RunComparison, listed: Listed) -> dict[str, Any]:
     gates = document["gates"]
     n, level = len(gates["results"]), f"{100 * gates['level']:g} %"
     together = f"an interval so wide that all {n} hold together at {level}" if n > 1 else f"a {level} interval"
-    made = words.decided(document)
+    made = phrases.decided(document)
     note = (
         f"{made[:1].upper()}{made[1:]}. Each gate is decided by {together}. Undecided: the interval lies on both sides "
         "of the limit, or there are too few calls for an interval."
     )
-    results = [_gate(gate, listed) for gate in words.in_order(gates)]
+    results = [_gate(gate, listed) for gate in phrases.in_order(gates)]
     return {
-        "verdict": words.gates_verdict(gates),
+        "verdict": phrases.gates_verdict(gates),
         "note": note,
         "open": [result for result in results if result["css"] != "passed"],
         "passed": [result for result in results if result["css"] == "passed"],
@@ -165,9 +165,9 @@ def _gate(gate: GateResult, listed: Listed) -> dict[str, Any]:
     above = len(gate["worst"]) - len(cards)
     return {
         "css": limits_of_gates.css(gate["status"], bool(gate.get("but"))),
-        "status": words.STATUSES[gate["status"]],
-        "name": words.gate_name(gate),
-        "lines": words.gate_lines(gate),
+        "status": phrases.STATUSES[gate["status"]],
+        "name": phrases.gate_name(gate),
+        "lines": phrases.gate_lines(gate),
         "source": gate["source"],
         "cards": cards,
         "above": f"Of its {len(gate['worst'])} worst moments, {above} are listed above." if above else "",
@@ -178,8 +178,8 @@ def longer_lists(of: LongerBetween, folder: Path) -> list[dict[str, Any]]:
     """The values for the macro `to_listen`: the moments of each kind that is longer. folder: that of the page."""
     return [
         {
-            "name": words.longer(each, of),
-            "note": words.longer_note(each, of),
+            "name": phrases.longer(each, of),
+            "note": phrases.longer_note(each, of),
             "moments": [{**moment, "address": _address(moment, folder)} for moment in each["worst"]],
         }
         for each in of["longer"]
@@ -194,7 +194,7 @@ def _address(moment: GateMoment, folder: Path) -> str | None:
 
 def _comparisons(document: RunComparison, folder: Path, settings: TurnSettings) -> list[dict[str, Any]]:
     """The table of measures of each comparison of a document, with links to their moments."""
-    names = " against ".join(words.name(side) for _, side in words.sides(document))
+    names = " against ".join(phrases.name(side) for _, side in phrases.sides(document))
     return [
         compared_table(compared, settings, _links(document, compared, folder)) | {"title": compared["title"] or names}
         for compared in document["comparisons"]
@@ -229,8 +229,8 @@ def compared_table(
     """The values for a section of two sides, with a row for each measure. links: from the counts of each side."""
     a, b = compared["a"], compared["b"]
     sizes = "; ".join(f"{side['name']}: {counted(side['calls'], 'call')}" for side in (a, b))
-    note = f"{sizes}; {words.pairing(compared)}."
-    note += "".join(f" {text[:1].upper()}{text[1:]}." for text in words.cautions(compared))
+    note = f"{sizes}; {phrases.pairing(compared)}."
+    note += "".join(f" {text[:1].upper()}{text[1:]}." for text in phrases.cautions(compared))
     columns = (VERDICT, a["name"], b["name"], "difference, 95 % interval", "p (Holm)", DETECTABLE)
     used, rows = without_empty(columns, [_row(row, settings, links) for row in compared["measures"]])
     return {
@@ -242,18 +242,18 @@ def compared_table(
 
 
 def _row(row: ComparedMeasure, settings: TurnSettings, links: tuple[Links, Links]) -> Row:
-    unit, text = words.unit_of(row), MEASURES[row["measure"]]
+    unit, text = phrases.unit_of(row), MEASURES[row["measure"]]
     value: Shown = NONE
     if row["value"] is not None:
         value = Cell(brief_step(row["value"], unit, "+"), limits(row["interval"], unit, "+") or row["reason"])
     cells = [
         Cell(
-            words.verdict(row),
+            phrases.verdict(row),
             row["reason"] if row["verdict"] == "undecided" and row["interval"] else "",
             verdict=row["verdict"].replace(" ", "-"),
         ),
         *(
-            Cell(brief(headline(side), unit), words.counts(side, row["measure"], link), is_linked=True)
+            Cell(brief(headline(side), unit), phrases.counts(side, row["measure"], link), is_linked=True)
             for side, link in zip((row["a"], row["b"]), links, strict=True)
         ),
         value,
@@ -282,15 +282,15 @@ def replace_line(folder: Path, document: RunComparison) -> None:
 
 
 def _line_inside(document: RunComparison, is_linked: bool) -> str:
-    verdict, baseline = words.verdict_of_all(document), document["baseline"]
+    verdict, baseline = phrases.verdict_of_all(document), document["baseline"]
     assert baseline is not None
     return render(
         "compared-line.html",
         css=_CSS.get(verdict, "not-measured"),
-        sign=words.SIGNS[verdict],
-        baseline=words.name(baseline),
-        sentence=words.lead(document),
-        listens=bool(words.moments_of(document)),
-        made=words.made_on(document),
+        sign=phrases.SIGNS[verdict],
+        baseline=phrases.name(baseline),
+        sentence=phrases.lead(document),
+        listens=bool(phrases.moments_of(document)),
+        made=phrases.made_on(document),
         is_linked=is_linked,
     )

@@ -9,7 +9,7 @@ from fdbcore.analysis.comparison import ComparedCalls, ComparedMeasure, RunCompa
 from fdbcore.analysis.gate_moments import GateMoment
 from fdbcore.analysis.gate_results import DecidedGates
 from fdbcore.analysis.longer_moments import LongerBetween
-from fdbcore.report.comparison import words
+from fdbcore.report.comparison import phrases
 from fdbcore.report.format import NOT_CORRECTED, clock_text, counted, difference, p_text, step
 from fdbcore.report.terminal import filled
 
@@ -33,25 +33,25 @@ def indented(line: str, width: int) -> str:
 
 def _head(document: RunComparison) -> Iterator[str]:
     run, baseline = document["run"], document["baseline"]
-    yield f"{run['path']}: {words.scored_calls(run)}" + (
-        f" against {baseline['path']}: {words.scored_calls(baseline)}" if baseline else ""
+    yield f"{run['path']}: {phrases.scored_calls(run)}" + (
+        f" against {baseline['path']}: {phrases.scored_calls(baseline)}" if baseline else ""
     )
-    yield from (f"!! {text}" for text in words.notices(document))
+    yield from (f"!! {text}" for text in phrases.notices(document))
 
 
 def _gates(gates: DecidedGates | None) -> Iterator[str]:
     if gates is None:
         return
     yield ""
-    yield words.gates_verdict(gates)
+    yield phrases.gates_verdict(gates)
     yield f"gates: {gates['file']}"
-    for gate in words.in_order(gates):
-        yield f"{words.STATUSES[gate['status']]}  {words.gate_name(gate)}"
-        if but := words.gate_but(gate):
+    for gate in phrases.in_order(gates):
+        yield f"{phrases.STATUSES[gate['status']]}  {phrases.gate_name(gate)}"
+        if but := phrases.gate_but(gate):
             yield f"  !! {but}"
-        yield f"  {words.gate_finding(gate)}"
-        yield f"  {words.gate_basis(gate)}"
-        if advice := words.gate_advice(gate):
+        yield f"  {phrases.gate_finding(gate)}"
+        yield f"  {phrases.gate_basis(gate)}"
+        if advice := phrases.gate_advice(gate):
             yield f"  {advice}"
         if lines := gate.get("lines"):
             yield f"  !! {lines}"
@@ -65,15 +65,15 @@ def _moments(found: Sequence[GateMoment]) -> Iterator[str]:
 
 
 def _named(moment: GateMoment) -> str:
-    return ", ".join(filter(None, [f"{clock_text(moment['start_s'])} {moment['text']}", words.beside(moment)]))
+    return ", ".join(filter(None, [f"{clock_text(moment['start_s'])} {moment['text']}", phrases.beside(moment)]))
 
 
 def _compared(compared: ComparedCalls) -> Iterator[str]:
     a, b = compared["a"], compared["b"]
     title = f"{compared['title']}: " if compared["title"] else ""
     sides = " minus ".join(f"{side['name']} ({counted(side['calls'], 'call')})" for side in (a, b))
-    yield f"{title}{sides}, {words.pairing(compared)}"
-    yield from (f"!! {text}" for text in words.cautions(compared))
+    yield f"{title}{sides}, {phrases.pairing(compared)}"
+    yield from (f"!! {text}" for text in phrases.cautions(compared))
     for row in compared["measures"]:
         yield from _row(row)
     yield from longer_lines(compared)
@@ -83,8 +83,8 @@ def _compared(compared: ComparedCalls) -> Iterator[str]:
 def longer_lines(of: LongerBetween) -> Iterator[str]:
     """The moments that are longer on one side, and the pages to hear them on."""
     for each in of["longer"]:
-        yield words.longer(each, of)
-        if note := words.longer_note(each, of):
+        yield phrases.longer(each, of)
+        if note := phrases.longer_note(each, of):
             yield f"  {note}"
         yield from _moments(each["worst"])
 
@@ -94,20 +94,20 @@ def longest_lines(of: ComparedCalls) -> Iterator[str]:
     if "longest" not in of:
         return
     yield ""
-    yield words.LONGEST
-    yield f"  {words.longest_note(of)}"
-    for title, moments in words.longest(of).items():
+    yield phrases.LONGEST
+    yield f"  {phrases.longest_note(of)}"
+    for title, moments in phrases.longest(of).items():
         yield f"{title}:"
         yield from (f"  {_named(moment)}, {moment['file']}" for moment in moments)
 
 
 def _row(row: ComparedMeasure) -> Iterator[str]:
-    unit = words.unit_of(row)
-    yield f"{words.label(row['measure'])}: {' | '.join(words.sides_of(row))}"
+    unit = phrases.unit_of(row)
+    yield f"{phrases.label(row['measure'])}: {' | '.join(phrases.sides_of(row))}"
     if row["value"] is None:
         yield f"  {row['reason']}"
         return
-    parts = [f"{words.verdict(row):<9} {difference(row['value'], row['interval'], unit)}"]
+    parts = [f"{phrases.verdict(row):<9} {difference(row['value'], row['interval'], unit)}"]
     parts += [f"Holm {p_text(row['p_holm'])}"] if row["p_holm"] is not None else []
     parts += [f"minimum detectable effect {step(row['detectable'], unit)}"] if row["detectable"] else []
     parts += [row["reason"]] if row["reason"] else []

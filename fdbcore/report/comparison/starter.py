@@ -7,7 +7,7 @@ from typing import Final
 
 from fdbcore.analysis.gate_results import DecidedGates, GateResult
 from fdbcore.measures.catalogue import MEASURES
-from fdbcore.report.comparison import words
+from fdbcore.report.comparison import phrases
 
 HEAD: Final = """\
 # The limits that releases must keep. Change them, take out what does not fit your calls, and decide them with
@@ -37,13 +37,13 @@ def starter(gates: DecidedGates, name: str) -> str:
 
 def _table(gate: GateResult) -> str:
     lines = ["", "[[gates]]", f"check = {_text(gate['gate'])}", f"source = {_text(gate['source'])}"]
-    return "\n".join([*lines, f"# This run: {words.STATUSES[gate['status']]}. {_figures(gate)}", ""])
+    return "\n".join([*lines, f"# This run: {phrases.STATUSES[gate['status']]}. {_figures(gate)}", ""])
 
 
 def _figures(gate: GateResult) -> str:
     if gate["status"] == "not measured":
-        return f"{words.gate_finding(gate)}. Take this gate out if your calls never have it: it would stay undecided."
-    return "; ".join(filter(None, [words.gate_finding(gate), words.gate_basis(gate), words.gate_but(gate)]))
+        return f"{phrases.gate_finding(gate)}. Take this gate out if your calls never have it: it would stay undecided."
+    return "; ".join(filter(None, [phrases.gate_finding(gate), phrases.gate_basis(gate), phrases.gate_but(gate)]))
 
 
 def _text(value: str) -> str:

@@ -13,11 +13,11 @@ from fdbcore.analysis.summaries import Summary
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.recording.files import write_text
 from fdbcore.report.comparison.page import longer_lists
-from fdbcore.report.comparison.words import longer_sentences
+from fdbcore.report.comparison.phrases import longer_sentences
 from fdbcore.report.evidence import of_settings, of_versions
 from fdbcore.report.format import counted, headline, scaled, shown_unit
 from fdbcore.report.glossary import in_words, terms
-from fdbcore.report.groups import words
+from fdbcore.report.groups import phrases
 from fdbcore.report.html.templates import INDEX, render
 from fdbcore.report.svg.forest import Forest, ForestRow, forest
 from fdbcore.types import SIDES, TurnSettings, other_side
@@ -38,14 +38,14 @@ def write_statements(content: Statements, folder: Path) -> Path:
 def page(content: Statements, folder: Path) -> str:
     """The whole page. folder: the folder that its links are relative to."""
     settings = TurnSettings(**content["settings"]["turns"])
-    lines = [*words.settings(content), *words.notes(content)]
+    lines = [*phrases.settings(content), *phrases.notes(content)]
     return render(
         "scores.html",
         title=content["run"],
         facts=_facts(content),
         is_run_linked=(folder / INDEX).is_file(),
-        leads=[*words.in_short(content), *longer_sentences(content["longer"])],
-        cluster=words.cluster(content),
+        leads=[*phrases.in_short(content), *longer_sentences(content["longer"])],
+        cluster=phrases.cluster(content),
         warnings=_warnings(lines, content["unscored"]),
         cautions=[_sentence(text) for label, text in lines if label == CAUTION],
         longer=[each for of in content["longer"] for each in longer_lists(of, folder)],
@@ -59,7 +59,7 @@ def page(content: Statements, folder: Path) -> str:
 
 def _facts(content: Statements) -> list[str]:
     by = [f"by {content['by']}"] if content["by"] else []
-    return [f"{counted(content['calls'], 'call')} scored", words.resampled(content), *by]
+    return [f"{counted(content['calls'], 'call')} scored", phrases.resampled(content), *by]
 
 
 def _warnings(lines: Iterable[tuple[str, str]], unscored: Mapping[str, str]) -> list[str]:
@@ -80,13 +80,13 @@ def _measure(content: Statements, name: str, settings: TurnSettings) -> dict[str
         "name": name,
         "label": MEASURES[name].label,
         "meaning": in_words(MEASURES[name].meaning, settings),
-        "forest": None if words.is_empty(content, name) else _drawn(content, name),
-        "differences": [(label.strip(), line) for label, line in words.differences(content, name)],
+        "forest": None if phrases.is_empty(content, name) else _drawn(content, name),
+        "differences": [(label.strip(), line) for label, line in phrases.differences(content, name)],
     }
 
 
 def _drawn(content: Statements, name: str) -> Forest:
-    varied = words.ranges(content)
+    varied = phrases.ranges(content)
     rows = [
         _row(name, group["name"] or ALL, group["measures"].get(name), varied.get((group["name"], name)))
         for group in content["groups"] or [content]
@@ -103,7 +103,7 @@ def _row(measure: str, name: str, summary: Summary | None, varied: FigureRange |
     value, chance, interval = headline(summary), None, None
     if summary is not None:
         chance, interval = summary.get("by_chance"), summary["ci95"]
-    figure, _, rest = words.figure(measure, summary, varied).partition(" | ")
+    figure, _, rest = phrases.figure(measure, summary, varied).partition(" | ")
     return ForestRow(
         name,
         figure,
@@ -117,7 +117,7 @@ def _row(measure: str, name: str, summary: Summary | None, varied: FigureRange |
 
 def _reference(content: Statements, found: BesideReference) -> dict[str, Any]:
     """The values for the section that compares the use of time with the reference."""
-    head, *_, distances = words.reference(content)
+    head, *_, distances = phrases.reference(content)
     groups = [_beside(group, found["floor"]) for group in found["groups"]]
     return {"head": head[1], "distances": distances[1], "groups": groups}
 
@@ -125,9 +125,9 @@ def _reference(content: Statements, found: BesideReference) -> dict[str, Any]:
 def _beside(group: ReferencedGroup, floor: HalfDistances | None) -> dict[str, Any]:
     rows = []
     for name, row in group["rows"].items():
-        cells = [words.in_row(row["run"]), words.in_row(row["reference"])]
-        rows.append((words.row_name(name), [*cells, words.told(row)]))
+        cells = [phrases.in_row(row["run"]), phrases.in_row(row["reference"])]
+        rows.append((phrases.row_name(name), [*cells, phrases.told(row)]))
     apart = [
-        (f"{side} after {other_side(side)}", words.distances(group["floor_transfers"][side], floor)) for side in SIDES
+        (f"{side} after {other_side(side)}", phrases.distances(group["floor_transfers"][side], floor)) for side in SIDES
     ]
     return {"name": group["name"], "rows": rows, "apart": apart}

@@ -10,8 +10,8 @@ from fdbcore.analysis.statements import Statements
 from fdbcore.measures.catalogue import headlines
 from fdbcore.report.comparison.screen import indented, longer_lines
 from fdbcore.report.format import counted
-from fdbcore.report.groups import words
-from fdbcore.report.groups.words import Line
+from fdbcore.report.groups import phrases
+from fdbcore.report.groups.phrases import Line
 from fdbcore.report.terminal import filled
 
 LABEL_COLUMNS: Final = 20
@@ -39,30 +39,30 @@ def _fitted(label: str, text: str, width: int) -> str:
 
 def _lines(content: Statements) -> Iterator[Line]:
     yield from _head(content)
-    yield from (("in short" if number == 0 else "", text) for number, text in enumerate(words.in_short(content)))
+    yield from (("in short" if number == 0 else "", text) for number, text in enumerate(phrases.in_short(content)))
     yield from ((text, "") for of in content["longer"] for text in longer_lines(of))
     groups = content["groups"] or [content]
-    varied = words.ranges(content)
+    varied = phrases.ranges(content)
     for name, label in headlines().items():
-        if words.is_empty(content, name):
+        if phrases.is_empty(content, name):
             yield label, "nothing to count"
             continue
         if content["groups"]:
-            yield f"{label} ({words.unit_text(name)})", ""
+            yield f"{label} ({phrases.unit_text(name)})", ""
         for group in groups:
             shown = f"  {group['name']}" if content["groups"] else label
-            yield shown, words.figure(name, group["measures"].get(name), varied.get((group["name"], name)))
-        yield from words.differences(content, name)
-    yield from words.settings(content)
-    yield from words.reference(content)
-    yield "cluster", words.cluster(content)
-    yield from words.notes(content)
+            yield shown, phrases.figure(name, group["measures"].get(name), varied.get((group["name"], name)))
+        yield from phrases.differences(content, name)
+    yield from phrases.settings(content)
+    yield from phrases.reference(content)
+    yield "cluster", phrases.cluster(content)
+    yield from phrases.notes(content)
 
 
 def _head(content: Statements) -> Iterator[Line]:
     unscored = content["unscored"]
     left_out = f", {len(unscored):,} not" if unscored else ""
-    yield content["run"], f"{counted(content['calls'], 'call')} scored{left_out} | {words.resampled(content)}"
+    yield content["run"], f"{counted(content['calls'], 'call')} scored{left_out} | {phrases.resampled(content)}"
     for name, reason in list(unscored.items())[:NAMED]:
         yield "  not scored", f"{name}: {reason}"
     if len(unscored) > NAMED:

@@ -14,7 +14,7 @@ from fdbcore.analysis.summaries import Summary
 from fdbcore.analysis.survey import Survey
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.report.format import NONE, amount, brief, brief_step, counted, headline, limits, long_unit, p_value, scaled
-from fdbcore.report.groups import words
+from fdbcore.report.groups import phrases
 from fdbcore.report.html.values import Cell, Row, Shown
 from fdbcore.report.svg.charts import Chart, TrendPoint, trend
 
@@ -93,7 +93,7 @@ def charts(points: Sequence[StatedGroup], places: Mapping[str, float], least: in
 def _chart(points: Sequence[StatedGroup], places: Mapping[str, float], name: str) -> Chart:
     drawn = [_drawn(each, places, each["measures"].get(name), MEASURES[name].shown_in) for each in points]
     label = headlines()[name]
-    return trend(f"{label[:1].upper()}{label[1:]}", f"{words.unit_text(name)}, 95 % intervals", drawn)
+    return trend(f"{label[:1].upper()}{label[1:]}", f"{phrases.unit_text(name)}, 95 % intervals", drawn)
 
 
 def _drawn(point: StatedGroup, places: Mapping[str, float], summary: Summary | None, unit: str) -> TrendPoint:
@@ -126,7 +126,7 @@ def pair(a: StatedGroup, b: StatedGroup, differences: Sequence[GroupDifference])
     return {
         "a": a["name"],
         "b": b["name"],
-        "verdict": words.verdicts(shown),
+        "verdict": phrases.verdicts(shown),
         "columns": ["measure", "verdict", a["name"], b["name"], "difference, 95 % interval", "p"],
         "rows": [_row(a, b, each) for each in shown],
     }

@@ -23,12 +23,12 @@ from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.recording.files import write_text
 from fdbcore.recording.others import keep_others
 from fdbcore.report.comparison.page import Listed, compared_table, sections_to_hear
+from fdbcore.report.comparison.phrases import lead, longer_sentences, unscored
+from fdbcore.report.comparison.phrases import name as name_of
 from fdbcore.report.comparison.screen import indented, longer_lines, longest_lines
-from fdbcore.report.comparison.words import lead, longer_sentences, unscored
-from fdbcore.report.comparison.words import name as name_of
 from fdbcore.report.format import NONE, NOT_CORRECTED, counted, with_interval
 from fdbcore.report.glossary import terms
-from fdbcore.report.groups import words
+from fdbcore.report.groups import phrases
 from fdbcore.report.groups.section import charts, table
 from fdbcore.report.html.templates import COMPARE, INDEX, render
 from fdbcore.report.html.values import WHOLE, Cell, Row, flat
@@ -95,7 +95,7 @@ def verdict(found: RunTrend) -> str:
     """The changes by the latest run, in a sentence."""
     latest = found["latest"]
     rows = [row for row in latest["measures"] if row["value"] is not None]
-    return f"{latest['a']['name']} against {latest['b']['name']}: {words.verdicts(rows)}."
+    return f"{latest['a']['name']} against {latest['b']['name']}: {phrases.verdicts(rows)}."
 
 
 def _resampled(found: RunTrend) -> str:

@@ -19,9 +19,9 @@ from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_text
 from fdbcore.recording.others import replacing
-from fdbcore.report.comparison import words
+from fdbcore.report.comparison import phrases
 from fdbcore.report.format import NONE, NOT_CORRECTED, counted, headline, limits, p_value, step, with_interval
-from fdbcore.report.paper.figures import MOST_SYSTEMS, curve_figure, fto_figure
+from fdbcore.report.paper.drawings import MOST_SYSTEMS, curve_figure, fto_figure
 from fdbcore.report.paper.strip import strip_figure
 from fdbcore.report.paper.tables import PaperTable, csv_text, latex_comment
 from fdbcore.report.svg.text import without_controls
@@ -131,7 +131,9 @@ def measures_table(
 ) -> PaperTable:
     """One row per measure and one column per system: figure, interval and n. cluster: what the intervals resample."""
     listed = [name for name in headlines() if any(name in measures for measures in summaries.values())]
-    rows = [[words.label(name), *(_cell(name, summaries[each.name].get(name)) for each in systems)] for name in listed]
+    rows = [
+        [phrases.label(name), *(_cell(name, summaries[each.name].get(name)) for each in systems)] for name in listed
+    ]
     sizes = "; ".join(_size(each, summaries[each.name], cluster) for each in systems)
     caption = (
         f"Turn-taking of {', '.join(each.name for each in systems)} ({sizes}). Medians, shares and rates with 95 % "
@@ -195,15 +197,15 @@ def _long_side(side: ComparedSide, summary: Summary | None) -> list[object]:
 def _sizes(compared: ComparedCalls) -> str:
     sides = " less ".join(f"{of['name']} ({counted(of['calls'], 'call')})" for of in (compared["a"], compared["b"]))
     title = f"{compared['title']}: " if compared["title"] else ""
-    return f"{title}{sides}, {words.pairing(compared)}"
+    return f"{title}{sides}, {phrases.pairing(compared)}"
 
 
 def _difference(compared: ComparedCalls, row: ComparedMeasure) -> list[str]:
-    of = words.unit_of(row)
+    of = phrases.unit_of(row)
     return [
         compared["title"] or f"{compared['a']['name']} - {compared['b']['name']}",
-        words.label(row["measure"]),
-        *words.sides_of(row),
+        phrases.label(row["measure"]),
+        *phrases.sides_of(row),
         NONE if row["value"] is None else step(row["value"], of, "+"),
         limits(row["interval"], of, "+") or NONE,
         p_value(row["p_holm"]),

@@ -11,7 +11,7 @@ import numpy as np
 from fdbcore.measures.opportunities import fto
 from fdbcore.measures.reading import Reading
 from fdbcore.report.format import amount, clock_text
-from fdbcore.report.paper.figures import paper
+from fdbcore.report.paper.drawings import paper
 from fdbcore.report.svg.text import number, text_lines, wrap
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, TurnEvent, ticks_to_s
 

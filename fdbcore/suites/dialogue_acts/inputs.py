@@ -38,7 +38,7 @@ from fdbcore.suites.dialogue_acts.models.content_judge import (
 )
 from fdbcore.suites.dialogue_acts.models.prompts import folder_of
 from fdbcore.suites.dialogue_acts.page.paper import paper_files
-from fdbcore.suites.dialogue_acts.page.words import check_language
+from fdbcore.suites.dialogue_acts.page.phrases import check_language
 from fdbcore.suites.dialogue_acts.records import Record, Response, jsonl, read_responses
 from fdbcore.suites.dialogue_acts.scoring.comparison import ScoringSettings
 from fdbcore.suites.dialogue_acts.scoring.document import document, read
@@ -67,8 +67,8 @@ def score(
     """The document of all replies, and the replies with their annotations; see `Suite.score`."""
     job = ScoringJob.of(options)
     check_language(options["page_language"])
-    hears = None if job.recogniser is None else HeardTally(job.recogniser.name, job.recogniser)
-    job = replace(job, recogniser=hears, out=out, jobs=jobs or DEFAULT_REQUESTS, show=show)
+    hears = None if job.transcriber is None else HeardTally(job.transcriber.name, job.transcriber)
+    job = replace(job, transcriber=hears, out=out, jobs=jobs or DEFAULT_REQUESTS, show=show)
     scored = (score_turns if options["turns"] else _score_replies)(paths, job)
     content, told = {**scored.document, "page_language": options["page_language"]}, list(scored.told)
     if hears is not None:
@@ -78,7 +78,7 @@ def score(
 
 
 def _score_replies(paths: Sequence[Path], job: ScoringJob) -> Scored:
-    sets, responses, problems = material(paths, job.options, job.recogniser)
+    sets, responses, problems = material(paths, job.options, job.transcriber)
     used: list[AnnotatedWith] = []
     again: list[str] = []
     for task in by_set(job, sets, responses):
@@ -137,7 +137,7 @@ def asked(options: Mapping[str, Any], paths: Sequence[Path] = ()) -> list[UsesSe
     ):
         sets, responses, _ = material(paths, options, HeardTally("", None))
         models = list({task.model.name: task.model for task in by_set(job, sets, responses)}.values())
-    return [*models, *job.judging.judges, *([job.recogniser] if job.recogniser else ())]
+    return [*models, *job.judging.judges, *([job.transcriber] if job.transcriber else ())]
 
 
 def _is_generated(path: Path) -> bool:
@@ -153,7 +153,7 @@ def expected(
         yield from _expected_of_turns(paths, options, out)
         return
     job = ScoringJob.of(options)
-    hears, judging = job.recogniser, job.judging
+    hears, judging = job.transcriber, job.judging
     unheard = None if hears is None else HeardTally(hears.name, None)
     sets, responses, _ = material(paths, options, unheard)
     lengths_s = [] if unheard is None else unheard.lengths_s
@@ -177,7 +177,7 @@ def expected(
 def _expected_of_turns(paths: Sequence[Path], options: Mapping[str, Any], out: Path) -> Iterator[ExpectedUse]:
     """The uses at the most, as if nothing had been heard or annotated before. InputError for audio not replayed yet."""
     job = ScoringJob.of(options)
-    hears, judging, models, prompts = job.recogniser, job.judging, job.models, prompts_of(options)
+    hears, judging, models, prompts = job.transcriber, job.judging, job.models, prompts_of(options)
     good, _ = read_turn_references(options["references"], options["as_given"], prompts.tags)
     lengths_s: list[float] = []
     to_judge: list[JudgedReply] = []

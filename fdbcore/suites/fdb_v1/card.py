@@ -1,5 +1,5 @@
-"""Views of a scores document: the scorecard; beside it the ranges over recognisers, detectors and judges, and the tests
-before and after; and the picture of one sample: both sides on one axis in seconds, with the labels over them.
+"""Views of a scores document: the scorecard; beside it the ranges over transcribers, detectors and judges, and the
+tests before and after; and the picture of one sample: both sides on one axis in seconds, with the labels over them.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from fdbcore.report import (
 )
 from fdbcore.report import TERMS as GLOSSARY
 from fdbcore.results import scorecard
-from fdbcore.suites.fdb_v1.calls import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version, conditions_of
 from fdbcore.suites.fdb_v1.judging import REASONS, TOLD
 from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, HEARD, MEASURES
 from fdbcore.suites.fdb_v1.over_samples import V1PairedTest, V1Range
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version, conditions_of
 from fdbcore.suites.fdb_v1.scoring import V1Document, V1Item
 from fdbcore.types import TurnSettings
 from fdbcore.types.scorecard import DETECTABLE, Measure, Scorecard, ScoredCase, ScoreRow, SuiteViews
@@ -299,7 +299,7 @@ def _test(each: V1PairedTest) -> Sequence[str]:
 
 
 def ranges_table(ranges: Sequence[V1Range], width: int) -> list[str]:
-    """A line for each range, with a column for each recogniser and detector."""
+    """A line for each range, with a column for each transcriber and detector."""
     by = list(dict.fromkeys(name for each in ranges for name in each.values))
     names = [f"{each.system}, {each.condition}" for each in ranges]
     measures, *limits, _ = zip(*map(_range, ranges), strict=True)

@@ -1,7 +1,7 @@
 """Transcribers and judges of samples, and what they would be asked: how a reply fits an interruption (v1), and what the
 system did after an overlap (v1.5), by the published rule and by its corrected twin.
 
-Words are those that lie beside released outputs, and those of recognisers that the user names. The rubrics are in our
+Words are those that lie beside released outputs, and those of transcribers that the user names. The rubrics are in our
 own words (data/rubrics.toml). An answer that cannot be used is asked again, and is then missing, never a zero.
 """
 
@@ -31,9 +31,9 @@ from fdbcore.runs import JUDGED, JudgeOptions, JudgeQuestion, JudgeRequest, Kept
 from fdbcore.runtime import number_of, redacted
 from fdbcore.sources import WordSource, word_sources_of
 from fdbcore.stats import agreement
-from fdbcore.suites.fdb_v1.calls import INTERRUPTION, V1, HeardSample, Version, by_clean, compared_s, heard_samples
-from fdbcore.suites.fdb_v1.figures import Figures
 from fdbcore.suites.fdb_v1.measures import BEHAVIOURS, OUR_BEHAVIOURS
+from fdbcore.suites.fdb_v1.sample_values import Figures
+from fdbcore.suites.fdb_v1.samples import INTERRUPTION, V1, HeardSample, Version, by_clean, compared_s, heard_samples
 from fdbcore.types import SIDES, Problem, Rubric, Side, object_schema
 from fdbcore.types.scorecard import Figure
 from fdbcore.types.usage import ExpectedUse, Unit
@@ -42,7 +42,7 @@ RELEASED: Final = "output.json"
 """The name of words beside released outputs; those of the user are in input.json, of clean ones in clean_*."""
 LANGUAGE: Final = "en"
 BEYOND_S: Final = 0.5
-"""So far before or after the audio a recogniser may place a word; further off, its time is of something else."""
+"""So far before or after the audio a transcriber may place a word; further off, its time is of something else."""
 PAUSE_S: Final = 0.5
 """A longer pause between words begins a new line of what a judge reads."""
 
@@ -99,7 +99,7 @@ def released_words(cases: Sequence[HeardSample]) -> tuple[dict[Path, Said], list
 def hear(
     cases: Sequence[HeardSample], source: WordSource, sides: Sequence[Side], jobs: int | None, show: Show
 ) -> tuple[dict[Path, Said], list[Problem]]:
-    """The words of the samples by a recogniser, by recording, and why some have none; stored ones are used again.
+    """The words of the samples by a transcriber, by recording, and why some have none; stored ones are used again.
 
     SettingsError if it gives no words with times.
     """

@@ -1,4 +1,4 @@
-"""Results over many samples beside rows and differences: ranges over recognisers, detectors and judges; tests of how
+"""Results over many samples beside rows and differences: ranges over transcribers, detectors and judges; tests of how
 systems sound after an overlap, against before it and against the clean sample; and the published table of v1.
 
 That table (data/published.json) stands beside on request; nothing is tested against it. It is that of the README of
@@ -20,9 +20,9 @@ from msgspec.structs import asdict, replace
 
 from fdbcore.results import Clustered, ScoredItem, by_system, pooled
 from fdbcore.stats import Estimate, bootstrap_columns, holm, sign_flip_p
-from fdbcore.suites.fdb_v1.calls import HeardSample, Version, by_clean, conditions_of
-from fdbcore.suites.fdb_v1.figures import NO_SOUND, Figures, Sound
 from fdbcore.suites.fdb_v1.measures import MEASURES, TESTED
+from fdbcore.suites.fdb_v1.sample_values import NO_SOUND, Figures, Sound
+from fdbcore.suites.fdb_v1.samples import HeardSample, Version, by_clean, conditions_of
 from fdbcore.types.scorecard import Interval, ScoreRow
 
 RangeBy: TypeAlias = Literal["transcriber", "detector", "judge"]
@@ -35,8 +35,8 @@ MAD_SCALE: Final = 1.4826
 
 
 class V1Range(Struct, frozen=True):
-    """The range of a figure by several recognisers, detectors, or judges and wordings of their rubric, over the samples
-    that all of them have it of; the first is the one of the tables, which may be of more samples."""
+    """The range of a figure by several transcribers, detectors, or judges and wordings of their rubric, over the
+    samples that all of them have it of; the first is the one of the tables, which may be of more samples."""
 
     condition: str
     system: str
@@ -75,7 +75,7 @@ def published_rows() -> list[ScoreRow]:
 def ranges_of(
     by: RangeBy, items: Mapping[Path, ScoredItem], figures: Mapping[str, Mapping[Path, Figures]]
 ) -> Iterator[V1Range]:
-    """Ranges of figures by several recognisers, detectors or judges, over samples of which all that give it have it.
+    """Ranges of figures by several transcribers, detectors or judges, over samples of which all that give it have it.
 
     figures: by the name of each, those that hang on it; the first is the one of the tables.
     """

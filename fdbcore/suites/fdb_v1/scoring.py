@@ -19,8 +19,10 @@ from fdbcore.results import PooledWith, Scores, differences, every_two, problem_
 from fdbcore.session import detect_turns
 from fdbcore.sources import settings_of
 from fdbcore.suites.fdb_v1 import judging, over_samples
-from fdbcore.suites.fdb_v1.calls import BACKCHANNEL, V1, HeardSample, Version, compared_s, heard_samples, problem_of
-from fdbcore.suites.fdb_v1.figures import (
+from fdbcore.suites.fdb_v1.judging import RELEASED, Said, ScoringWith, V1Agreement, hear, released_words, times
+from fdbcore.suites.fdb_v1.measures import AT_16_KHZ, MEASURES
+from fdbcore.suites.fdb_v1.over_samples import RangeBy
+from fdbcore.suites.fdb_v1.sample_values import (
     NO_SOUND,
     Figures,
     Hearings,
@@ -35,9 +37,7 @@ from fdbcore.suites.fdb_v1.figures import (
     sound_of,
     tenths,
 )
-from fdbcore.suites.fdb_v1.judging import RELEASED, Said, ScoringWith, V1Agreement, hear, released_words, times
-from fdbcore.suites.fdb_v1.measures import AT_16_KHZ, MEASURES
-from fdbcore.suites.fdb_v1.over_samples import RangeBy
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, V1, HeardSample, Version, compared_s, heard_samples, problem_of
 from fdbcore.types import SIDES, TICKS_PER_S, Problem
 from fdbcore.types.scorecard import Scored
 
@@ -160,7 +160,7 @@ def score(
 class _Scoring:
     """A scoring under way: with what is given, and what it has found so far. samples: those that can be read, by their
     recordings. notes: what is left out as nobody asked for it. said: by the first one who hears. marks: by judges, of
-    which the first is the one of the tables. by: the figures of samples by each recogniser, judge and detector.
+    which the first is the one of the tables. by: the figures of samples by each transcriber, judge and detector.
     """
 
     version: Version
@@ -209,7 +209,7 @@ class _Scoring:
             )
 
     def take_words(self, jobs: int | None) -> None:
-        """The words of each recogniser, then those beside the audio."""
+        """The words of each transcriber, then those beside the audio."""
         words: dict[str, Mapping[Path, Said]] = {}
         for name, source in self.given.sources.items():
             words[name], problems = hear(self.cases, source, self.given.sides(self.version), jobs, self.show)
@@ -306,7 +306,7 @@ class _Scoring:
         self.by["detector"] = found
 
     def document(self) -> V1Document:
-        """The document, with what figures are by the other recognisers, detectors and judges."""
+        """The document, with what figures are by the other transcribers, detectors and judges."""
         items = over_samples.items_of(self.version, [(own.case, own.figures) for own in self.samples.values()])
         compared = differences(every_two(items.values()), MEASURES)
         marks = next(iter(self.marks.values()), {})

@@ -24,7 +24,7 @@ class RecordedUsers(Suite):
     options = SuiteOptions(score=(*ASKED, HUMAN, PUBLISHED))
     asked = Later("fdbcore.suites.fdb_v1.judging:asked")
     card = Later("fdbcore.suites.fdb_v1.card:card")
-    side_a = Later("fdbcore.suites.fdb_v1.calls:side_a", name)
+    side_a = Later("fdbcore.suites.fdb_v1.samples:side_a", name)
     score = Later("fdbcore.suites.fdb_v1.scoring:score", name)
     expected = Later("fdbcore.suites.fdb_v1.judging:expected", name)
 
@@ -34,7 +34,7 @@ class OverlappedUsers(RecordedUsers):
 
     name = "fdb-v1.5"
     options = SuiteOptions(score=(*ASKED, RUBRICS, UTMOS))
-    side_a = Later("fdbcore.suites.fdb_v1.calls:side_a", name)
+    side_a = Later("fdbcore.suites.fdb_v1.samples:side_a", name)
     score = Later("fdbcore.suites.fdb_v1.scoring:score", name)
     expected = Later("fdbcore.suites.fdb_v1.judging:expected", name)
 

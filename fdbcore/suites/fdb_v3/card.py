@@ -29,7 +29,6 @@ from fdbcore.report import (
 )
 from fdbcore.results import scorecard
 from fdbcore.stats import pairs_needed
-from fdbcore.suites.fdb_v3.calls import FAILURES
 from fdbcore.suites.fdb_v3.compat import PUBLISHED
 from fdbcore.suites.fdb_v3.document import V3Call, V3Item, V3Scores
 from fdbcore.suites.fdb_v3.judge import PassedBy, V3Judging
@@ -37,6 +36,7 @@ from fdbcore.suites.fdb_v3.measures import MEASURES
 from fdbcore.suites.fdb_v3.playing import V3Played
 from fdbcore.suites.fdb_v3.rows import CONDITION, SCALES, CaseStudy, rank_notes
 from fdbcore.suites.fdb_v3.scenarios import DataCard, ExpectedCallEntry
+from fdbcore.suites.fdb_v3.tool_calls import FAILURES
 from fdbcore.types import TICKS_PER_S
 from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
 from fdbcore.types.scorecard import Figure, Measure, Scorecard, ScoredCase, ScoreRow, SuiteViews

@@ -73,7 +73,7 @@ class LoggedCall(FunctionCall, frozen=True):
 
 
 class AsrWord(NamedTuple):
-    """A word as a recogniser gives it, with its times from the beginning of the user's recording."""
+    """A word as a transcriber gives it, with its times from the beginning of the user's recording."""
 
     text: str
     start_s: float

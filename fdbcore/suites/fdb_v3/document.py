@@ -12,7 +12,6 @@ from msgspec import Meta, Struct
 from fdbcore.analysis import LostCall
 from fdbcore.measures import HeldToolCall, Reading
 from fdbcore.results import PooledWith, Scores, by_system, every_two, gated_differences, passes_of, problem_entries
-from fdbcore.suites.fdb_v3.calls import FailureClass
 from fdbcore.suites.fdb_v3.cases import V3Case, V3Verdicts
 from fdbcore.suites.fdb_v3.compat import failure, matches_exactly
 from fdbcore.suites.fdb_v3.judge import V3Judging
@@ -33,6 +32,7 @@ from fdbcore.suites.fdb_v3.rows import (
     scored_rows,
 )
 from fdbcore.suites.fdb_v3.scenarios import DataCard, Difficulty, Disfluency, Domain, ExpectedCallEntry
+from fdbcore.suites.fdb_v3.tool_calls import FailureClass
 from fdbcore.types import TICKS_PER_S, Problem, Span
 from fdbcore.types.scorecard import ScoreRow
 

@@ -100,7 +100,7 @@ class ReleasedScenario(TypedDict):
 
 
 class ReleasedWord(TypedDict):
-    """A word of a recogniser. timestamp: its start and end in s."""
+    """A word of a transcriber. timestamp: its start and end in s."""
 
     text: NotRequired[str]
     timestamp: list[float]

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
-from fdbcore.suites.fdb_v3.calls import FailureClass, MadeCall, reviewed
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat import REGISTERED, AsrWord, SystemLog, scale_of, tool_selection_f1
+from fdbcore.suites.fdb_v3.tool_calls import FailureClass, MadeCall, reviewed
 from fdbcore.types import TICK_MS, TICKS_PER_S, Span
 from fdbcore.types.scorecard import Measure
 
@@ -29,7 +29,7 @@ MEASURES: Final[Mapping[str, Measure]] = {
 COMPARED: Final = [name for name, measure in MEASURES.items() if measure.compared]
 
 
-class OurFigures(NamedTuple):
+class OurValues(NamedTuple):
     """The values of all measures of one recording by the repaired label, by their ids; None where it has none; and why
     it does not pass.
     """
@@ -38,7 +38,7 @@ class OurFigures(NamedTuple):
     failure: FailureClass | None
 
 
-def figures(case: V3Case, log: SystemLog | None = None) -> OurFigures:
+def figures(case: V3Case, log: SystemLog | None = None) -> OurValues:
     """Our measures of one recording. log: see `reviewed`."""
     calls = reviewed(case, log)
     failure, wrong, missing = calls.failure(case.is_silent, case.state), calls.wrong(), calls.missing()
@@ -77,7 +77,7 @@ def figures(case: V3Case, log: SystemLog | None = None) -> OurFigures:
         **_latencies(calls.calls if is_timed else None, speech, end, case.log.key_start_s),
     }
     values = {name: None if (value := found[name]) is None else float(value) for name in MEASURES}
-    return OurFigures(values, failure)
+    return OurValues(values, failure)
 
 
 def _corrects(case: V3Case) -> bool:

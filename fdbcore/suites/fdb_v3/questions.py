@@ -53,7 +53,7 @@ ARGUMENTS: Final = Rubric(
 RESPONSE: Final = Rubric(
     "response",
     "A user has asked a voice assistant for something. You get what a good answer would say, and what the assistant "
-    "said, as a speech recogniser wrote it: do not blame the assistant for a misspelling. Say whether the answer is "
+    "said, as a speech transcriber wrote it: do not blame the assistant for a misspelling. Say whether the answer is "
     "right.\n"
     "- It has to be about the intended actions, with the intended details.\n"
     "- It has to say that they are done, or are being done.\n"

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from fdbcore.results import ScoredItem, by_system, figure_of_values, rows_of
 from fdbcore.stats import spearman
-from fdbcore.suites.fdb_v3.calls import FailureClass
 from fdbcore.suites.fdb_v3.cases import V3Case
 from fdbcore.suites.fdb_v3.compat import (
     PUBLISHED,
@@ -32,6 +31,7 @@ from fdbcore.suites.fdb_v3.compat import (
 )
 from fdbcore.suites.fdb_v3.measures import COMPARED, MEASURES, figures
 from fdbcore.suites.fdb_v3.scenarios import LABELS, Difficulty, Disfluency, Domain, LabelKind, RecordedScenarioEntry
+from fdbcore.suites.fdb_v3.tool_calls import FailureClass
 from fdbcore.types.scorecard import Figure, Measure, ScoreRow
 
 CONDITION: Final = "published"

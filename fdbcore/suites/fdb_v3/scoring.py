@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 from msgspec import to_builtins
 
-from fdbcore.analysis import CallToHear, Told, hear_calls
+from fdbcore.analysis import CallToHear, SelfReported, hear_calls
 from fdbcore.errors import InputError
 from fdbcore.protocols import UsesServers
 from fdbcore.recording import Transcript, read_of_form, read_plan
@@ -175,7 +175,7 @@ def hear(
 def _calls_to_hear(cases: Sequence[V3Case], source: WordSource) -> Iterator[CallToHear]:
     """The sides of calls whose words are not known, but the user of a released result where parties tell theirs."""
     for case in cases:
-        nobody_tells = case.world is None and isinstance(source, Told)
+        nobody_tells = case.world is None and isinstance(source, SelfReported)
         known = {"A": () if nobody_tells else case.a_words, "B": case.b_words}
         if case.path is not None and (sides := [side for side in SIDES if known[side] is None]):
             yield CallToHear(case.where, case.path, sides, LANGUAGE)

@@ -1,6 +1,6 @@
 """The scores document of staged dialogues: everything that can be computed from them, and what was published.
 
-Other recognisers, judges and wordings of the rubrics than the main ones are variants: which scores and orders they
+Other transcribers, judges and wordings of the rubrics than the main ones are variants: which scores and orders they
 move. One of the three is changed at a time, so each difference has one cause.
 """
 
@@ -245,7 +245,7 @@ def document(
 ) -> dict[str, Any]:
     """Everything that can be computed from these dialogues, a `StagedDocument` as JSON values.
 
-    hears, marks: the recogniser, the judge. lost: the calls that are not scored, which are counted beside each mean.
+    hears, marks: the transcriber, the judge. lost: the calls that are not scored, which are counted beside each mean.
     rule: what a dialogue needs to pass, see `rows.rule_of`. variants: what others hear and judge. judging: how judges
     were asked, and what that took. with_published: also what Full-Duplex-Bench v2 published. runs: in which scenarios
     were perhaps left out.

@@ -29,9 +29,9 @@ from fdbcore.protocols import Judge
 from fdbcore.runs import JUDGED, JudgeAnswer, JudgeOptions, JudgeQuestion, JudgeRequest, KeptAnswers
 from fdbcore.stats import Floats
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.hearing import Heard, judged_dialogue
 from fdbcore.suites.staged.replies import binned_means, early_means, spans_of
 from fdbcore.suites.staged.scenarios import LEVELS, MARKS, Family, rubric_of_events, rubric_of_score
+from fdbcore.suites.staged.transcription import Heard, judged_dialogue
 from fdbcore.types import SIDES
 
 DRAWS: Final = 100
@@ -137,7 +137,7 @@ def requests_of(
 class MarkedDialogues(NamedTuple):
     """The marks of dialogues by setup and path, what all of them took, and what was asked now, in words."""
 
-    by_setup: Mapping[Setup, Mapping[Path, DialogueMarks]]
+    by_setup: Mapping[Setup, Mapping[Path, DialogueScores]]
     spent: JudgingSpent
     told: str
 
@@ -148,7 +148,7 @@ def mark_all(
     """Ask judges what was planned, in that order: if the limit is reached, the first setup is whole."""
     asked = options.ask([each for own in planned for each in own.questions], jobs, show)
     answers = iter(asked.answers)
-    found: dict[Setup, dict[Path, DialogueMarks]] = {}
+    found: dict[Setup, dict[Path, DialogueScores]] = {}
     for own in planned:
         questions = [each.question for each in own.questions]
         found.setdefault(own.setup, {})[own.path] = marks_of(questions, [*islice(answers, len(questions))], own.events)
@@ -156,7 +156,7 @@ def mark_all(
 
 
 @dataclass(slots=True)
-class DialogueMarks:
+class DialogueScores:
     """The marks of a dialogue. events: with their marks and reasons, or null. task: its score; None if unscored.
 
     Of a judge that was asked several times each mark is the median. repeats: all marks then, by name, as (events,
@@ -213,9 +213,9 @@ class DialogueMarks:
 
 def marks_of(
     questions: Sequence[JudgeQuestion], answers: Sequence[Sequence[JudgeAnswer]], events: Sequence[Mapping[str, Any]]
-) -> DialogueMarks:
+) -> DialogueScores:
     """The marks of a dialogue by the answers to each of its questions, one a repeat."""
-    found = DialogueMarks([{**each, "marks": {}} for each in events])
+    found = DialogueScores([{**each, "marks": {}} for each in events])
     for question, own in zip(questions, answers, strict=True):
         _tell_missing(found, question, own)
         given = [each.marks for each in own]
@@ -240,7 +240,7 @@ def marks_of(
     return found
 
 
-def _tell_missing(found: DialogueMarks, question: JudgeQuestion, answers: Sequence[JudgeAnswer]) -> None:
+def _tell_missing(found: DialogueScores, question: JudgeQuestion, answers: Sequence[JudgeAnswer]) -> None:
     """Tell why marks are missing, each reason once: of all repeats, or of some with how many answers there are."""
     given = [each.marks for each in answers if each.marks is not None]
     refused = Counter(ask for marks in given for ask in set(marks.get("refused", ())))

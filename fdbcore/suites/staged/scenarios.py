@@ -27,7 +27,7 @@ MARKS: Final = ("turn_taking", "instruction_following")
 _TASK: Final = (
     "You judge how a voice system behaved in a spoken dialogue with a user. You get the user's goals, what both said "
     "with times in seconds from the start, and numbered events of the system. Overlapping times mean that both spoke. "
-    "The words are by a speech recogniser: do not blame the system for a misspelling. Quote in each reason the words "
+    "The words are by a speech transcriber: do not blame the system for a misspelling. Quote in each reason the words "
     "or the times that it rests on. If you cannot tell, give null."
 )
 _MARK: Final = {"type": ["integer", "null"]}

@@ -21,7 +21,10 @@ from fdbcore.stats import SEED
 from fdbcore.suites.staged.cases import StagedCase, dialogues_of
 from fdbcore.suites.staged.document import StagedJudging, document
 from fdbcore.suites.staged.goals import GoalResult, goal_values
-from fdbcore.suites.staged.hearing import (
+from fdbcore.suites.staged.judging import DialogueScores, OtherSetup, Setup, mark_all, requests_of, setups_of
+from fdbcore.suites.staged.replies import JUDGE, is_of_replies, replied
+from fdbcore.suites.staged.rows import JUDGED, RULE, rule_of
+from fdbcore.suites.staged.transcription import (
     Heard,
     by_side,
     calls_to_hear,
@@ -29,9 +32,6 @@ from fdbcore.suites.staged.hearing import (
     hear,
     why_not_heard,
 )
-from fdbcore.suites.staged.judging import DialogueMarks, OtherSetup, Setup, mark_all, requests_of, setups_of
-from fdbcore.suites.staged.replies import JUDGE, is_of_replies, replied
-from fdbcore.suites.staged.rows import JUDGED, RULE, rule_of
 from fdbcore.suites.staged.users import families_of
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
@@ -107,7 +107,7 @@ class Scoring:
     ) -> tuple[list[OtherSetup], StagedJudging | None, list[str]]:
         """Add to the dialogues what was heard and judged, to the problems what was not, to `unheard` what nobody told.
 
-        Returns what other recognisers, judges and wordings say, what judging took, and what was asked now, in words.
+        Returns what other transcribers, judges and wordings say, what judging took, and what was asked now, in words.
         """
         heard: dict[str, Mapping[Path, Heard]] = {}
         by_words: dict[str, Mapping[Path, list[GoalResult]]] = {}
@@ -146,7 +146,7 @@ class Scoring:
         problems: list[Problem],
         jobs: int | None,
         show: Callable[[str], None],
-    ) -> tuple[Mapping[Setup, Mapping[Path, DialogueMarks]], StagedJudging | None, list[str]]:
+    ) -> tuple[Mapping[Setup, Mapping[Path, DialogueScores]], StagedJudging | None, list[str]]:
         """The marks by setup; those of the main one stand in the dialogues, too."""
         if not self.judging.judges:
             return {}, None, []
@@ -175,7 +175,7 @@ class Scoring:
 
 
 def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
-    """The recognisers of the options by address, with settings where these alone differ. SettingsError if unknown."""
+    """The transcribers of the options by address, with settings where these alone differ. SettingsError if unknown."""
     addresses = list(dict.fromkeys(options["transcriber"]))
     short = [address.partition("?")[0] for address in addresses]
     names = [
@@ -185,7 +185,7 @@ def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
 
 
 def asked(options: Mapping[str, Any], runs: Sequence[Path] = ()) -> list[UsesServers]:
-    """The recognisers and the judges; see `Suite.asked`."""
+    """The transcribers and the judges; see `Suite.asked`."""
     scoring = Scoring.of(options)
     return [*scoring.sources.values(), *scoring.judging.judges]
 

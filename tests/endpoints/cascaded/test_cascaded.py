@@ -128,7 +128,7 @@ def test_an_answer_comes_after_the_pause_and_is_said_whole(tmp_path: Path) -> No
     ]
 
 
-def test_the_recogniser_hears_the_turn_with_a_lead(tmp_path: Path) -> None:
+def test_the_transcriber_hears_the_turn_with_a_lead(tmp_path: Path) -> None:
     _, chat = held(tmp_path / "x", [Turn("Yes.")], (100, 150), ticks=220)
     with wave.open(io.BytesIO(chat.wavs[0])) as file:
         assert (file.getframerate(), file.getnchannels()) == (16_000, 1)
@@ -253,7 +253,7 @@ def test_a_speaker_that_fails_is_the_systems_fault(tmp_path: Path) -> None:
     assert (recording.outcome["kind"], recording.outcome["side"]) == ("failed", "B")
 
 
-def test_a_recogniser_that_is_not_there_is_found_before_a_call(tmp_path: Path) -> None:
+def test_a_transcriber_that_is_not_there_is_found_before_a_call(tmp_path: Path) -> None:
     with FakeChat() as chat, FakeSpeech() as speech:
         path = written(tmp_path, chat, speech)
         there = f"127.0.0.1:{chat.server_port}"

@@ -2,7 +2,7 @@
 
     PYTHONPATH=tests PYTHON_OF_THE_ENVIRONMENT -m fakes.pipecat_bot.scaffolded web|telephony BASE_URL KEY
 
-Its recogniser, model and voice are OpenAI's, at BASE_URL. It prints its port once it listens.
+Its transcriber, model and voice are OpenAI's, at BASE_URL. It prints its port once it listens.
 """
 
 from __future__ import annotations

@@ -40,14 +40,14 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class ScoringJob:
-    """A user's wishes for a scoring, and its helpers: annotators, and if named a recogniser and a judge.
+    """A user's wishes for a scoring, and its helpers: annotators, and if named a transcriber and a judge.
 
     out: the results folder. jobs: so many requests at a time.
     """
 
     options: Mapping[str, Any]
     annotators: Sequence[Named]
-    recogniser: Transcriber | None
+    transcriber: Transcriber | None
     judging: JudgeOptions
     out: Path = Path()
     jobs: int = DEFAULT_REQUESTS
@@ -58,8 +58,8 @@ class ScoringJob:
         """SettingsError for helpers that there are not, several judges, or turns to judge without good replies."""
         annotators = named(options)
         with told_as("--transcriber", "asr"):
-            recogniser = None if options["transcriber"] is None else transcriber(options["transcriber"])
-        return cls(options, annotators, recogniser, judge_options(options))
+            hears = None if options["transcriber"] is None else transcriber(options["transcriber"])
+        return cls(options, annotators, hears, judge_options(options))
 
     @property
     def models(self) -> list[Model]:

@@ -8,7 +8,7 @@ from typing import Final, get_args
 
 from fdbcore.report import counted
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
-from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PARTS, steps_of
+from fdbcore.suites.dialogue_acts.page.phrases import OPERATIONS, PARTS, steps_of
 from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT, SCALES
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import Diagnosis
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, ScoredSet

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from fdbcore.report import PaperTable, csv_text
-from fdbcore.suites.dialogue_acts.page.words import acts_of, mean
+from fdbcore.suites.dialogue_acts.page.phrases import acts_of, mean
 from fdbcore.suites.dialogue_acts.records import Step
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import cases
 from fdbcore.suites.dialogue_acts.scoring.document import PUBLISHED, ActsDocument

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from fdbcore.report import drawing as svg_drawing
 from fdbcore.report import number, static, text_lines, width_em, wrap, xml
 from fdbcore.report import standalone as svg_file
-from fdbcore.suites.dialogue_acts.page.words import OPERATIONS, PACKAGE, acts_of, headline, reasons, sayer, weight
+from fdbcore.suites.dialogue_acts.page.phrases import OPERATIONS, PACKAGE, acts_of, headline, reasons, sayer, weight
 from fdbcore.suites.dialogue_acts.records import LiveReply, Step
 from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem, ContentVerdict
 from fdbcore.suites.dialogue_acts.tag_sets import TagJson, TagSet, paper_acts, parsed

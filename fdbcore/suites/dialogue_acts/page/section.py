@@ -9,8 +9,8 @@ from typing import Any, Final
 from fdbcore.report import NAME_COLUMNS, fitted, judging_took, number, render, static, wrapped, xml
 from fdbcore.suites.dialogue_acts.page.card import card as card_of_replies
 from fdbcore.suites.dialogue_acts.page.card import language, name_of, several_conditions
+from fdbcore.suites.dialogue_acts.page.phrases import PACKAGE, PARTS, mean, page_words
 from fdbcore.suites.dialogue_acts.page.picture import definitions, drawing, picture, standalone, style, view
-from fdbcore.suites.dialogue_acts.page.words import PACKAGE, PARTS, mean, page_words
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import Diagnosis
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, read
 from fdbcore.suites.dialogue_acts.scoring.scores import condition_of

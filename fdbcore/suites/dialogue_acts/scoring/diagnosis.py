@@ -12,7 +12,7 @@ from typing import Annotated, Final, TypedDict
 import numpy as np
 from msgspec import Meta, Struct
 
-from fdbcore.suites.dialogue_acts.page.words import steps_of
+from fdbcore.suites.dialogue_acts.page.phrases import steps_of
 from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem, Floats, Kind, condition_of
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT
 from fdbcore.types.scorecard import Figure, ScoreRow

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fdbcore.report import counted, fitted, p_value
-from fdbcore.suites.dialogue_acts.page.words import mean, span
+from fdbcore.suites.dialogue_acts.page.phrases import mean, span
 from fdbcore.suites.dialogue_acts.scoring.comparison import CONTENT
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 from fdbcore.types.scorecard import NO_FIGURE, Difference, Figure, Scorecard, ScoreRow

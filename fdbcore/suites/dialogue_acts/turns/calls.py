@@ -45,7 +45,7 @@ class Turn(Struct, frozen=True):
     start_s: float
     end_s: float
     text: Annotated[str | None, Meta(description="null if its words are not known")]
-    words_by: Annotated[str, Meta(description='"told" by the party itself, or the recogniser that heard them')]
+    words_by: Annotated[str, Meta(description='"told" by the party itself, or the transcriber that heard them')]
     acts: Sequence[TurnActs] = ()
 
 
@@ -85,7 +85,7 @@ def turns_of_calls(paths: Sequence[Path], job: ScoringJob, language: str) -> tup
             if call.unscored is not None:
                 raise InputError(call.unscored)
             with one_call(call.path):
-                found.append(_turns(call, system, job.recogniser, language))
+                found.append(_turns(call, system, job.transcriber, language))
             problems += _without_words(found[-1])
         except SettingsError:
             raise

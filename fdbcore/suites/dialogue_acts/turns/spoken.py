@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from fdbcore.analysis import audio_of, told_lines
-from fdbcore.audio import RECOGNISER_RATE_HZ, wav_to_recognise
+from fdbcore.audio import TRANSCRIBER_RATE_HZ, wav_to_recognise
 from fdbcore.errors import InputError
 from fdbcore.measures import Reading
 from fdbcore.protocols import Transcriber
@@ -88,11 +88,11 @@ def answering(turns: list[SpokenTurn]) -> list[SpokenTurn]:
 
 
 HEARD: Final = "derived/turns_heard.json"
-"""The file with what recognisers heard in turns. It is stored, so that no recogniser is asked twice for one turn."""
+"""The file with what transcribers heard in turns. It is stored, so that no transcriber is asked twice for one turn."""
 TOLD: Final = "told"
 """The source of words that a party tells of itself."""
 MARGIN_TICKS: Final = TICKS_PER_S // 5
-"""Margin around a turn that a recogniser hears, too."""
+"""Margin around a turn that a transcriber hears, too."""
 
 
 def told_texts(reading: Reading, side: Side, turns: Sequence[SpokenTurn]) -> list[str]:
@@ -109,10 +109,10 @@ def texts(
     transcriber: Transcriber | None,
     language: str,
 ) -> tuple[str, Sequence[str | None]]:
-    """The source of a side's words, `told` or a recogniser's name, and those of its wanted turns; None: nobody knows.
+    """The source of a side's words, `told` or a transcriber's name, and those of its wanted turns; None: nobody knows.
 
-    They are those that its party told; else as the recogniser hears them; without one, as stored.
-    turns: all turns and asides of the side, by their start; wanted: some of them. A turn in which the recogniser hears
+    They are those that its party told; else as the transcriber hears them; without one, as stored.
+    turns: all turns and asides of the side, by their start; wanted: some of them. A turn in which the transcriber hears
     nothing has the text "". Errors are those of `Transcriber.transcribe`.
     """
     told = dict(zip(turns, told_texts(reading, side, turns), strict=True))
@@ -146,7 +146,7 @@ def _heard(
     transcriber: Transcriber,
     language: str,
 ) -> list[str]:
-    """Words that a recogniser hears in each wanted turn; what it has heard before is not sent to it again."""
+    """Words that a transcriber hears in each wanted turn; what it has heard before is not sent to it again."""
     path = reading.path / HEARD
     known: dict[str, str] = read_json(path) if path.is_file() else {}
     found: dict[Span, str] = {}
@@ -163,7 +163,7 @@ def _heard(
 
 
 def _with_margins(turns: Sequence[SpokenTurn], n_ticks: int) -> list[Span]:
-    """The spans that a recogniser hears: none reaches into the next turn of its side. turns: by their start."""
+    """The spans that a transcriber hears: none reaches into the next turn of its side. turns: by their start."""
     bounds = [0, *(turn.end_tick for turn in turns)]
     starts = [max(turn.start_tick - MARGIN_TICKS, bound) for turn, bound in zip(turns, bounds, strict=False)]
     ends = [*starts, n_ticks][1:]
@@ -173,7 +173,7 @@ def _with_margins(turns: Sequence[SpokenTurn], n_ticks: int) -> list[Span]:
 
 
 class HeardWith(Struct, frozen=True):
-    """Audio that a recogniser was sent for this scoring; what it had heard before was not sent again."""
+    """Audio that a transcriber was sent for this scoring; what it had heard before was not sent again."""
 
     asr: str
     pieces: int
@@ -182,7 +182,7 @@ class HeardWith(Struct, frozen=True):
 
 
 class HeardTally(Transcriber):
-    """A recogniser that adds up what it is sent; what it has heard before is not sent again.
+    """A transcriber that adds up what it is sent; what it has heard before is not sent again.
 
     transcriber: None for one that hears nothing, to count what would be sent.
     """
@@ -194,7 +194,7 @@ class HeardTally(Transcriber):
 
     def transcribe(self, wav: bytes, language: str) -> str:
         """See `Transcriber.transcribe`. InputError for everything, if it hears nothing."""
-        length_s = len(wav) / 2 / RECOGNISER_RATE_HZ
+        length_s = len(wav) / 2 / TRANSCRIBER_RATE_HZ
         if self._transcriber is None:
             self.lengths_s.append(length_s)
             raise InputError("expected the words of B, got speech that nobody has heard yet")
@@ -213,7 +213,7 @@ class HeardTally(Transcriber):
 
 
 def hearing_took(heard: HeardWith) -> str:
-    """The cost of a recogniser, in a sentence."""
+    """The cost of a transcriber, in a sentence."""
     usd = "unpriced" if heard.usd is None else usd_text(heard.usd)
     audio = f"{counted(heard.pieces, 'piece')}, {clock_text(heard.seconds)} of audio"
     return f"{heard.asr}: heard {audio} now, {usd}"

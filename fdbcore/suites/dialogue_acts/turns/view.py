@@ -18,8 +18,8 @@ from fdbcore.report import (
     width_columns,
 )
 from fdbcore.suites.dialogue_acts.models.annotate import annotation_took
+from fdbcore.suites.dialogue_acts.page.phrases import PACKAGE
 from fdbcore.suites.dialogue_acts.page.picture import act_list
-from fdbcore.suites.dialogue_acts.page.words import PACKAGE
 from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument
 from fdbcore.suites.dialogue_acts.turns.calls import CallTurns, Turn
 from fdbcore.suites.dialogue_acts.turns.tables import NO_REPLY

@@ -21,9 +21,9 @@ from fdbcore.recording import converted
 from fdbcore.report import CLIP_TYPE, clip, environment
 from fdbcore.runtime import whole_file
 from fdbcore.sources import FORMULA, changed_source
-from fdbcore.suites.staged.hearing import closing_tick
 from fdbcore.suites.staged.rating.agreement import CANNOT_TELL, COLUMNS, KeyedDialogue, read_key
 from fdbcore.suites.staged.scenarios import RubricWording, rubrics_of_marks
+from fdbcore.suites.staged.transcription import closing_tick
 from fdbcore.suites.staged.users import families_of
 from fdbcore.types import TICKS_PER_S
 

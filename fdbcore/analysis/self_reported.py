@@ -1,6 +1,6 @@
 """The words of a side as its own party tells them, in the speech where it says that they lie: "told".
 
-It needs no recogniser. Scripted parties and examiners say what they are told to; what another party tells of itself is
+It needs no transcriber. Scripted parties and examiners say what they are told to; what another party tells of itself is
 its word against the recording, so scores by it are labelled so.
 """
 
@@ -61,14 +61,14 @@ class LinePlace(NamedTuple):
         return sum(map(len, self.line["text"].split()))
 
 
-def told(address: str) -> Told:
+def told(address: str) -> SelfReported:
     """The words "told". SettingsError for anything after it."""
-    if address != Told.name:
-        raise SettingsError(f"asr: expected {Told.name}, got {address!r}")
-    return Told()
+    if address != SelfReported.name:
+        raise SettingsError(f"asr: expected {SelfReported.name}, got {address!r}")
+    return SelfReported()
 
 
-class Told(KnownWords):
+class SelfReported(KnownWords):
     """See the module."""
 
     name: ClassVar[str] = "told"

@@ -1,4 +1,4 @@
-"""The words of staged dialogues: those of recognisers, and what a judge reads, with the events that it marks."""
+"""The words of staged dialogues: those of transcribers, and what a judge reads, with the events that it marks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from msgspec.structs import replace as replaced
 
-from fdbcore.analysis import CallToHear, Told, hear_calls
+from fdbcore.analysis import CallToHear, SelfReported, hear_calls
 from fdbcore.endpoints import Brief
 from fdbcore.errors import MissingExtraError
 from fdbcore.measures import Reading, Spans, fto, lines_of, opportunities_in, turn_start
@@ -79,8 +79,8 @@ def why_not_heard(cases: Sequence[StagedCase], sources: Sequence[WordSource]) ->
 
 def _mended_by(deaf: Sequence[StagedCase], asked: Collection[str]) -> str:
     """The source of words that would decide their goals now, and what it still needs; "" if it was asked already."""
-    told = word_source_of(Told.name)
-    assert isinstance(told, Told)
+    told = word_source_of(SelfReported.name)
+    assert isinstance(told, SelfReported)
     if not any(told.why_not(Reading(case.path), "B", "") for case in deaf):
         return "--transcriber told takes what the system tells of its own words"
     try:
@@ -91,7 +91,7 @@ def _mended_by(deaf: Sequence[StagedCase], asked: Collection[str]) -> str:
 
 
 def language_of(recording: Reading) -> str:
-    """The language of a dialogue for a recogniser, as ISO 639-1; "" where it changes."""
+    """The language of a dialogue for a transcriber, as ISO 639-1; "" where it changes."""
     brief: Brief = converted(recording.meta["parties"]["A"]["brief"], Brief)
     return brief.language if all(goal.language == brief.language for goal in brief.goals) else ""
 

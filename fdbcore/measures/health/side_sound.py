@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from fdbcore.measures.health.finding import LEAST_DBOV, Bools, decibels, near, runs
-from fdbcore.measures.health.hearing import BLOCK_TICKS, FULL_SCALE, Floats, SideAudio, TickColumn
-from fdbcore.recording.health import SideFigures
+from fdbcore.measures.health.probe import BLOCK_TICKS, FULL_SCALE, Floats, SideAudio, TickColumn
+from fdbcore.recording.health import SideSound
 from fdbcore.types import TICK_MS, TICKS_PER_S, Span
 
 MARGIN_TICKS: Final = 20  # sound this near to speech may belong to it
@@ -36,7 +36,7 @@ PASSBAND: Final = slice(25, 33)  # 2.5 to 3.3 kHz, in bins of 100 Hz
 STOPBAND: Final = slice(45, 75)  # 4.5 to 7.5 kHz: synthetic voices have little in the lower half of it
 
 
-def figures(heard: SideAudio, active: Bools) -> SideFigures:
+def figures(heard: SideAudio, active: Bools) -> SideSound:
     """The figures of one side; None for what it does not show. active: its speech, bool (n_ticks,).
 
     noise_dbov: the median level apart from speech. spread_db: how much that level varies (robust standard deviation).

@@ -1,4 +1,4 @@
-"""An examiner's hearing in words: a recogniser on a thread of its own, given all that the system said for a goal."""
+"""An examiner's hearing in words: a transcriber on a thread of its own, given all that the system said for a goal."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LEAD_TICKS: Final = 30
 """Audio from before a goal that is heard with it, so that no first word is cut."""
 
 
-class Ears:
-    """words: what the recogniser made of what it was last given. error: why it cannot hear. is_busy: it is at work.
+class TranscriberThread:
+    """words: what the transcriber made of what it was last given. error: why it cannot hear. is_busy: it is at work.
 
     count: takes what it counted, on its thread. waits: `listen` returns once the words are there, as a clock that never
     waits needs it.
@@ -38,13 +38,13 @@ class Ears:
         self._language = ""
         self._down = Resampler(SAMPLE_RATE_HZ, RATE_HZ)
         self._heard: deque[Pcm] = deque(maxlen=MOST_TICKS)
-        self._new_ticks = 0  # heard since the recogniser was last given something
+        self._new_ticks = 0  # heard since the transcriber was last given something
         self._thread: Thread | None = None
         self._goal = 0
 
     @property
     def is_busy(self) -> bool:
-        """True if the recogniser is at work."""
+        """True if the transcriber is at work."""
         return self._thread is not None and self._thread.is_alive()
 
     def begin(self, language: str) -> None:
@@ -62,7 +62,7 @@ class Ears:
     def listen(self) -> None:
         """Have all that was said since the goal began turned into words; `words` is old until that is done.
 
-        Nothing is done if nothing was heard since, or if the recogniser is still at work.
+        Nothing is done if nothing was heard since, or if the transcriber is still at work.
         """
         if self.is_busy or not self._new_ticks:
             return
@@ -74,7 +74,7 @@ class Ears:
             self._thread.join()
 
     def join(self, timeout_s: float) -> None:
-        """Wait until the recogniser has finished, at most so long."""
+        """Wait until the transcriber has finished, at most so long."""
         if self._thread is not None:
             self._thread.join(timeout_s)
 

@@ -12,7 +12,7 @@ from fdbcore.types.units import Count, Seconds
 Place: TypeAlias = Literal["starts of B's turns", "ends of B's turns", "starts of A's turns", "ends of A's turns"]
 
 
-class MarkOnTimeline(TypedDict):
+class LogEventOnTimeline(TypedDict):
     """An entry of the log."""
 
     time_s: Seconds
@@ -68,7 +68,7 @@ class AgentLog(TypedDict):
     given_session: NotRequired[Annotated[str, Meta(description="only entries that hold this text were read")]]
     refused: Annotated[str | None, Meta(description="why there are neither marks nor answers")]
     clock: LogClock | None
-    marks: list[MarkOnTimeline]
+    marks: list[LogEventOnTimeline]
     left_out: NotRequired[Annotated[list[str], Meta(description="entries that cannot be read, the first ones")]]
     left_out_count: NotRequired[Count]
     outside: Annotated[Count, Meta(description="marks beyond the recording")]

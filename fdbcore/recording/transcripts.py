@@ -122,7 +122,7 @@ class Transcript:
 
     @property
     def words_in_loops(self) -> int:
-        """The number of words that are of phrases that the recogniser said again and again."""
+        """The number of words that are of phrases that the transcriber said again and again."""
         return sum(word.in_loop for word in self.words)
 
     def is_like(self, other: Transcript) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fdbcore._ext.fourier import RealFourier
 from fdbcore.measures.health.finding import Bools, near, runs
-from fdbcore.measures.health.hearing import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
+from fdbcore.measures.health.probe import LOW_RATE_HZ, LOW_TICK, Floats, SideAudio
 from fdbcore.types import Side
 
 Complexes: TypeAlias = npt.NDArray[np.complex64]
@@ -36,7 +36,7 @@ _TAPERED: Final = RealFourier(WINDOW, (np.sin(np.pi * (np.arange(WINDOW) + 0.5) 
 
 
 @contextmanager
-def without_lines(sides: Mapping[Side, SideAudio]) -> Iterator[dict[Side, SideAudio]]:
+def without_hum(sides: Mapping[Side, SideAudio]) -> Iterator[dict[Side, SideAudio]]:
     """Both sides with steady tones removed from their audio at 4 kHz. The audio exists while the context lasts."""
     with ExitStack() as opened:
         rest = {side: heard.low.without(_lines(heard)) for side, heard in sides.items()}

@@ -58,7 +58,8 @@ from fdbcore.recording import KeptLabels, read_json, write_json
 from fdbcore.runtime import number_of
 from fdbcore.sources import audio_state, stereo_blocks
 from fdbcore.stats import jensen_shannon
-from fdbcore.suites.fdb_v1.calls import (
+from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, SPAN
+from fdbcore.suites.fdb_v1.samples import (
     BACKCHANNEL,
     INTERRUPTION,
     PAUSE,
@@ -69,7 +70,6 @@ from fdbcore.suites.fdb_v1.calls import (
     compared_s,
     in_ticks,
 )
-from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, SPAN
 from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Pcm
 
 Figures: TypeAlias = Mapping[str, Sequence[float]]
