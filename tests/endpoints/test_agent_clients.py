@@ -1,7 +1,6 @@
 """The own clients of ElevenLabs and Deepgram hold calls with our servers, and read what our tables send."""
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from fakes.far_end import Reply, Use
 from fakes.outside import Outside
 from fakes.voice_agent import Quirks
 from fakes.worlds import Shop
+from helpers.patience import wait_until
 
 from fdbcore.endpoints.vendors.json_ws import json_ws
 
@@ -26,9 +26,7 @@ QUIRKS = Quirks(REPLIES, greeting=Reply(0.3, "hello"), cues={5800: "hang_up"}, l
 def held(module: str, *arguments: str) -> list[dict[str, Any]]:
     """The lines of a call, without its audio in a row."""
     with Outside("agent_clients", f"fakes.agent_clients.{module}", *arguments) as client:
-        end_s = time.monotonic() + 30
-        while "over" not in client.events and time.monotonic() < end_s:
-            time.sleep(0.05)
+        wait_until(lambda: "over" in client.events)
         return client.lines
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from helpers.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -33,7 +34,7 @@ def dump_dom(url: str, profile: Path) -> str:
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     return done.stdout
 
@@ -66,6 +67,7 @@ def opened_page() -> Iterator[tuple[Page, list[str]]]:
     """An empty page, and what it complains of: console messages, errors, dialogs. Skips as `opened_browser` does."""
     with opened_browser() as browser:
         page, complaints = browser.new_page(), []
+        page.set_default_timeout(1000 * PATIENCE_S)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: complaints.append(dialog.message))

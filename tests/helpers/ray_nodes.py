@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from helpers.patience import PATIENCE_S
+
 
 class RayNodes:
     """Two nodes to begin with. address: HOST:PORT of the head."""
@@ -55,7 +57,7 @@ def ray_nodes() -> Iterator[RayNodes]:
         finally:
             assert process.stdin is not None
             process.stdin.close()
-            process.wait(60)
+            process.wait(PATIENCE_S)
 
 
 def _serve() -> None:

@@ -6,7 +6,6 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from helpers.patience import wait_until
 from oracles.word_errors import word_error_rate
 
 from fdbcore.audio.files import content_hash
@@ -201,17 +201,14 @@ def test_the_server_outlives_no_process_however_that_ends(end: str) -> None:
     program, pipe = (sys.executable, "-c", code), subprocess.PIPE
     with subprocess.Popen(program, text=True, stdin=pipe, stdout=pipe) as process:
         assert process.stdout is not None
-        parts = urlsplit(process.stdout.readline())
-        assert parts.port is not None
-        socket.create_connection(("127.0.0.1", parts.port)).close()
+        port = urlsplit(process.stdout.readline()).port
+        assert port is not None
+        socket.create_connection(("127.0.0.1", port)).close()
         if end == "kill":
             process.kill()
         else:
             process.communicate("\n")
-    deadline_s = time.monotonic() + 10
-    while is_open(parts.port) and time.monotonic() < deadline_s:
-        time.sleep(0.05)
-    assert not is_open(parts.port)
+    wait_until(lambda: not is_open(port))
 
 
 def is_open(port: int) -> bool:

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -18,6 +17,7 @@ import pytest
 from fakes.fake_transcriptions import Word, spoken
 from fakes.nemo_model import log_of, python_with_nemo
 from helpers.commands import command, done
+from helpers.patience import PATIENCE_S, wait_until
 from helpers.voices import write
 
 import fdbcore
@@ -175,7 +175,7 @@ def test_those_who_wait_share_a_batch(python: Path, empty_model: Path, opened: C
 
 
 def test_its_process_is_killed_in_the_midst_of_its_work(python: Path, empty_model: Path, opened: Closing) -> None:
-    python_with_nemo(python.parent, slow_s=60)
+    python_with_nemo(python.parent, slow_s=2 * PATIENCE_S)
     hears = opened(f"nemo:{empty_model}?python={python}")
     failures: list[FdbError] = []
 
@@ -191,7 +191,7 @@ def test_its_process_is_killed_in_the_midst_of_its_work(python: Path, empty_mode
     pid = _pid(python)
     hears.close()
     for each in asking:
-        each.join(5)
+        each.join(PATIENCE_S)
     assert [type(error) for error in failures] == [PartyError] * 3
     assert not Path(f"/proc/{pid}").exists()
     assert len([line for line in log_of(python) if "pid" in line]) == 1
@@ -201,7 +201,7 @@ def test_its_process_is_killed_in_the_midst_of_its_work(python: Path, empty_mode
 
 def test_its_process_ends_with_the_one_that_started_it(python: Path, empty_model: Path, tmp_path: Path) -> None:
     """Which is killed while NeMo is at work."""
-    python_with_nemo(python.parent, slow_s=60)
+    python_with_nemo(python.parent, slow_s=2 * PATIENCE_S)
     (tmp_path / "x.wav").write_bytes(said(A[0]))
     program = (
         "import sys; from pathlib import Path; from fdbcore.registry import transcriber; "
@@ -213,11 +213,11 @@ def test_its_process_ends_with_the_one_that_started_it(python: Path, empty_model
     pid = _pid(python)
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    assert _within(5, lambda: not _runs(pid))
+    wait_until(lambda: not _runs(pid))
 
 
 def test_a_process_that_is_gone_is_told_and_started_again(python: Path, empty_model: Path, opened: Closing) -> None:
-    python_with_nemo(python.parent, slow_s=60)
+    python_with_nemo(python.parent, slow_s=2 * PATIENCE_S)
     hears = opened(f"nemo:{empty_model}?python={python}")
     threading.Thread(target=lambda: os.kill(_pid(python), signal.SIGKILL)).start()
     with pytest.raises(PartyError, match=r"tiny\.nemo: expected words, got the end of its process: "):
@@ -287,7 +287,7 @@ def test_it_leaves_live_calls_their_cores(python: Path, empty_model: Path, opene
         told.close()
         asking.join(0.3)
         assert asking.is_alive()
-    asking.join(10)
+    asking.join(PATIENCE_S)
     assert [word.text for word in found] == [A[0].text]
 
 
@@ -302,7 +302,7 @@ def _imports(path: Path) -> list[str]:
 
 def _pid(python: Path) -> int:
     """The process of a stand-in, once it is at work."""
-    assert _within(20, lambda: any("batch" in line for line in log_of(python)))
+    wait_until(lambda: any("batch" in line for line in log_of(python)))
     return int(next(line["pid"] for line in log_of(python) if "pid" in line))
 
 
@@ -312,11 +312,3 @@ def _runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def _within(seconds: float, holds: object) -> bool:
-    assert callable(holds)
-    until = time.monotonic() + seconds
-    while not (held := bool(holds())) and time.monotonic() < until:
-        time.sleep(0.02)
-    return held

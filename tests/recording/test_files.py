@@ -1,9 +1,8 @@
 """The files of a recording: in pieces, as their types say, and whole on a disk that is slow or full."""
 
 import json
-import time
 import wave
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy.typing as npt
 import pytest
 from fakes.disks import SlowDisk, full_after
 from helpers.commands import done
+from helpers.patience import wait_until
 from helpers.voices import DIALOGUE, RATE_HZ, voices
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,13 +103,6 @@ def first_samples(path: Path) -> npt.NDArray[np.int16]:
     return pcm[:, 0]
 
 
-def until(happened: Callable[[], bool | None]) -> None:
-    deadline = time.monotonic() + 60
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 @pytest.mark.parametrize("realtime", [False, True])
 def test_all_of_it_arrives_whoever_writes(tmp_path: Path, realtime: bool) -> None:
     spool = Spool(tmp_path / "x.wav", tmp_path / "x.txt", realtime)
@@ -130,7 +123,8 @@ def test_the_thread_writes_within_the_second(tmp_path: Path) -> None:
     spool.start()
     write(spool, range(TICKS_PER_S))
     spool.line("x")
-    until(lambda: (tmp_path / "x.txt").read_text() == "x\n" and len(first_samples(tmp_path / "x.wav")) == TICKS_PER_S)
+    wait_until(lambda: (tmp_path / "x.txt").read_text() == "x\n")
+    wait_until(lambda: len(first_samples(tmp_path / "x.wav")) == TICKS_PER_S)
     spool.close()
 
 
@@ -155,7 +149,7 @@ def test_a_disk_that_stands_still_costs_what_does_not_fit_and_moves_nothing(
     write(spool, range(BUFFER_TICKS + 1000))  # would never return if it waited for the disk
     assert spool.lost_ticks == 1000
     disk.flow()
-    until(lambda: len(first_samples(tmp_path / "x.wav")) == BUFFER_TICKS)
+    wait_until(lambda: len(first_samples(tmp_path / "x.wav")) == BUFFER_TICKS)
     end = BUFFER_TICKS + 1130
     write(spool, range(BUFFER_TICKS + 1000, end))
     spool.close()
@@ -180,7 +174,7 @@ def test_a_full_disk_ends_the_ticks_with_the_error_of_the_thread(tmp_path: Path)
     with full_after(300_000):
         write(spool, range(3 * TICKS_PER_S))
         with pytest.raises(RecordingError, match=r"x\.wav: expected to write audio, got: File"):
-            until(lambda: write(spool, range(1)))
+            wait_until(lambda: write(spool, range(1)))
     spool.line("later")
     with pytest.raises(RecordingError, match=r"x\.wav"):
         spool.close()

@@ -11,7 +11,6 @@ import random
 import re
 import socket
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ import pytest
 from fakes.bare_peer import FIRST_SEQUENCE, TONE_HZ, BarePeer, stereo_tone_packets
 from fakes.loopback import free_port
 from fakes.parties import Speaker
-from helpers.patience import PATIENCE_S
+from helpers.patience import PATIENCE_S, wait_until
 
 from fdbcore.analysis.score import score
 from fdbcore.endpoints.webrtc.endpoint import Joined, WebRtcEndpoint
@@ -571,7 +570,4 @@ def test_nothing_is_left_running(calls: Mapping[str, Future[Call]]) -> None:
     for call in calls.values():
         call.result(PATIENCE_S)
 
-    deadline_s = time.monotonic() + 5
-    while asyncio.all_tasks(event_loop()) and time.monotonic() < deadline_s:
-        time.sleep(0.02)
-    assert not asyncio.all_tasks(event_loop())
+    wait_until(lambda: not asyncio.all_tasks(event_loop()))
