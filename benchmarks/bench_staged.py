@@ -140,7 +140,7 @@ def _judging(run: Path, calls: int) -> None:
         answers = ask_each_once(requests, Desk(), AT_ONCE, _silent).answers
         took_s = time.perf_counter() - began
         server.communicate("\n")
-    assert all(answer.marks is not None for answer in answers)
+    assert all(answer.scores is not None for answer in answers)
     least_s = math.ceil(len(requests) / AT_ONCE) * ANSWER_S
     rows = [(f"{len(requests)} questions, {AT_ONCE} at once", least_s, took_s, f"{took_s / least_s - 1:+.1%}")]
     print_table(f"Judging {calls} dialogues, {ANSWER_S} s an answer", ("", "least s", "s", "over"), rows)

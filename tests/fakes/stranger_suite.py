@@ -40,7 +40,7 @@ class Strict(Judge):
 
     name = "strict:one"
 
-    def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+    def score(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
         if evidence["call"].endswith("two"):
             raise InputError(f"{self.name}: {rubric.name}: no opinion of {evidence['call']}")
         return {"polite": 5 if evidence["answered"] else 1}
@@ -117,7 +117,7 @@ class Answers(ItemSuite):
             values = {"answered": [float(answered)]}
             if judge is not None:
                 try:
-                    values["polite"] = [float(judge.mark(POLITE, {"call": call.name, "answered": answered})["polite"])]
+                    values["polite"] = [float(judge.score(POLITE, {"call": call.name, "answered": answered})["polite"])]
                 except InputError as error:
                     problems.append(Problem(call.name, str(error)))
             system, clip = call.columns["system"], call.columns["clip"]

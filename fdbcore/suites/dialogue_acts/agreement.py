@@ -39,13 +39,13 @@ from fdbcore.report import (
 )
 from fdbcore.results import (
     AgreementFigure,
-    Mark,
     ProblemEntry,
     RatedMeasure,
     Rater,
     RaterAgreement,
     RaterComparison,
     RaterEntry,
+    RaterScore,
     compared,
     problem_entries,
 )
@@ -309,9 +309,9 @@ class ReplyKey(NamedTuple):
     id: str
     system: str
 
-    def marked(self, mark: float) -> dict[RatedMeasure, Mark]:
-        """A mark of the reply: it is compared among those of all systems of the set, and among those of its own."""
-        return {("rating", self.set): mark, ("rating", self.set, self.system): mark}
+    def rated(self, score: float) -> dict[RatedMeasure, RaterScore]:
+        """A score of the reply: it is compared among those of all systems of the set, and among those of its own."""
+        return {("rating", self.set): score, ("rating", self.set, self.system): score}
 
 
 def holds_ratings(path: Path) -> bool:
@@ -365,7 +365,7 @@ def _take(
     (of,) = sets
     reply = ReplyKey(of, row["id"], row["system"])
     rater = people.setdefault(row["rater"], Rater(row["rater"], "person"))
-    rater.take(reply, reply.marked(rating), where, f"rating of the reply of {reply.system} to {reply.id}")
+    rater.take(reply, reply.rated(rating), where, f"rating of the reply of {reply.system} to {reply.id}")
     return ""
 
 
@@ -380,7 +380,7 @@ def rating_agreement(paths: Sequence[Path], show: Callable[[str], None]) -> Rate
     if not people:
         reason = f" ({problems[0].where}: {problems[0].reason})" if problems else ""
         raise SettingsError(f"expected ratings of replies that are scored, got none{reason}")
-    told = [RaterEntry(name=each.name, replies=len(each.marks)) for each in people]
+    told = [RaterEntry(name=each.name, replies=len(each.scores)) for each in people]
     return RaterAgreement(RATINGS_SCHEMA, told, list(_comparisons(scores, people, show)), problem_entries(problems))
 
 
@@ -416,7 +416,7 @@ def _comparisons(
                 for item in own:
                     if item["annotator"] == annotator:
                         given[ReplyKey(of, item["id"], item["system"])].append(item["scores"][measure])
-                rater = Rater(measure, "judge", {reply: reply.marked(fmean(each)) for reply, each in given.items()})
+                rater = Rater(measure, "judge", {reply: reply.rated(fmean(each)) for reply, each in given.items()})
                 for system in (None, *(systems if len(systems) > 1 else ())):
                     show(f"{of}, {annotator}: comparing {measure} of {system or 'all systems'}")
                     what = {"set": of, "annotator": annotator, "system": system, "measure": measure}

@@ -232,8 +232,8 @@ class V1Views(SuiteViews):
         """Both sides of a sample on one axis, with its labels over them; and a table of its figures."""
         item = self._items[case.recording]
         rows = [(BY_ID[name].label, [_value(name, values)]) for name, values in item.figures.items() if name in BY_ID]
-        marks = item.marks or {}
-        facts = [(TOLD[name], f"{marks[name]}: {marks[REASONS[name]]}") for name in TOLD if name in marks]
+        given = item.marks or {}
+        facts = [(TOLD[name], f"{given[name]}: {given[REASONS[name]]}") for name in TOLD if name in given]
         facts += [("system's words", item.words)] if item.words else []
         return render("sample.html", __package__, drawn=_drawn(item), rows=rows, facts=facts, columns=COLUMNS)
 

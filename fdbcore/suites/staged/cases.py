@@ -114,7 +114,7 @@ class StagedItem(Struct):
     values: Annotated[dict[str, float], Meta(description="by scale; what is not known is left out")] = field(
         name="measures", default_factory=dict
     )
-    events: Annotated[list[dict[str, Any]], Meta(description="those that a judge marked, with its reasons")] = []
+    events: Annotated[list[dict[str, Any]], Meta(description="those that a judge scored, with its reasons")] = []
     task: Annotated[dict[str, Any] | None, Meta(description="the judge's score of the dialogue, with its reason")] = (
         None
     )

@@ -1,4 +1,4 @@
-"""The words of staged dialogues: those of transcribers, and what a judge reads, with the events that it marks."""
+"""The words of staged dialogues: those of transcribers, and what a judge reads, with the events that it scores."""
 
 from __future__ import annotations
 
