@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from fdbcore.recording.agent_log import AgentLog, SplitAnswer, StageTimes
-from fdbcore.sources.mark_names import EVENTS, plain
+from fdbcore.sources.log_event_names import EVENTS, plain
 from fdbcore.stats.bootstrap import quantile
 from fdbcore.types import TICK_MS
 

@@ -92,19 +92,19 @@ def why_misplaced(log: AgentLog) -> str | None:
 
 
 def _cautions(log: AgentLog, table: StageTable | None) -> list[str]:
-    """Warnings about stages with negative medians, and about marks beyond the recording."""
+    """Warnings about stages with negative medians, and about events beyond the recording."""
     found = table.cautions if table else ["no answer has an event of the log"]
     if (misplaced := why_misplaced(log)) is not None:
         found.append(misplaced)
     if log["outside"]:
-        found.append(f"{log['outside']:,} marks lie beyond the recording")
+        found.append(f"{log['outside']:,} events lie beyond the recording")
     if count := log.get("left_out_count", 0):
         found.append(f"{count:,} {'entries' if count > 1 else 'entry'} of the log left out: {log['left_out'][0]}")
     return found
 
 
 def _of_anchor(log: AgentLog, table: StageTable | None) -> list[str]:
-    """A caution on what the clock cannot show: a constant delay between its marks and what they were fitted to."""
+    """A caution on what the clock cannot show: a constant delay between its events and what they were fitted to."""
     clock = log["clock"] and converted(log["clock"], LogClock)
     if clock is None or clock.anchor is None or table is None:
         return []

@@ -127,8 +127,8 @@ def _update(recording: Recording, session: SessionInput) -> None:
         score(Reading(recording.path))
     if session.log is not None and (has_new_labels or not is_kept(recording, session.log)):
         keep_log(Reading(recording.path), session.log)
-    elif has_new_labels and recording.marks is not None:
-        lay_again(Reading(recording.path), recording.marks)
+    elif has_new_labels and recording.agent_log is not None:
+        lay_again(Reading(recording.path), recording.agent_log)
 
 
 def _outcome(number: int, recording: Recording, skipped: bool = False) -> ReplayResult:

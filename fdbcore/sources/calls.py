@@ -48,9 +48,9 @@ class NamedInput:
     paths: see `named_files`; or file_a, file_b: the files of both sides. swap: exchange the sides. offset_ms: how much
     later B begins. pair: if each call has two files, the patterns of side A's and side B's (see `paired_by_patterns`).
     meta: the file of a table with columns, which may name the two files itself, and the log. labels: a label file, or a
-    folder of them. marks: agents' logs, as a file, a folder or a pattern; marks_offset_ms: what to add to their times,
-    None to find it out; marks_session: which of their entries count (see `read_log`). leave_out: what is not measured
-    of each call, unless its row says otherwise.
+    folder of them. agent_log: agents' logs, as a file, a folder or a pattern; agent_log_offset_ms: what to add to their
+    times, None to find it out; agent_log_session: which of their entries count (see `read_log`). leave_out: what is not
+    measured of each call, unless its row says otherwise.
     """
 
     paths: Sequence[Path] = ()
@@ -61,9 +61,9 @@ class NamedInput:
     pair: tuple[str, str] | None = None
     meta: Path | None = None
     labels: Path | None = None
-    marks: Path | None = None
-    marks_offset_ms: float | None = None
-    marks_session: str | None = None
+    agent_log: Path | None = None
+    agent_log_offset_ms: float | None = None
+    agent_log_session: str | None = None
     leave_out: Sequence[AskedSpan] | None = None
 
 
@@ -251,11 +251,11 @@ def with_logs(calls: Sequence[PlannedCall], named: NamedInput, oddities: Odditie
     What a row says of the log comes before what `named` says (see `log_of_row`). SettingsError if both name logs, for
     an offset or a session without logs, for an offset that is not a number, and as in `joined_logs`.
     """
-    sessions, path, offset_ms = [call.session for call in calls], named.marks, named.marks_offset_ms
+    sessions, path, offset_ms = [call.session for call in calls], named.agent_log, named.agent_log_offset_ms
     by_table = any(session.log is not None for session in sessions)
     if path is not None and by_table:
         raise SettingsError(f"give --agent-log, or the column {LOG_FILE} of --meta, not both")
-    for option, value in (("--agent-log-offset-ms", offset_ms), ("--agent-log-session", named.marks_session)):
+    for option, value in (("--agent-log-offset-ms", offset_ms), ("--agent-log-session", named.agent_log_session)):
         if value is not None and not (path is not None or by_table):
             raise SettingsError(f"{option}: expected --agent-log, or the column {LOG_FILE} of --meta")
     if offset_ms is not None and not math.isfinite(offset_ms):
@@ -266,7 +266,7 @@ def with_logs(calls: Sequence[PlannedCall], named: NamedInput, oddities: Odditie
         log = LogFile(found[number]) if number in found else call.session.log
         if log is not None:
             log = log_of_row(
-                LogFile(log.path, offset_ms, named.marks_session), call.columns, call.session.name, oddities
+                LogFile(log.path, offset_ms, named.agent_log_session), call.columns, call.session.name, oddities
             )
         logged.append(replace(call, session=replace(call.session, log=log)))
     return logged

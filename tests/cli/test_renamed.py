@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 from helpers.commands import command
 
+import fdbcore
 from fdbcore.cli.lazy import RENAMED
 from fdbcore.cli.replay import replay
 from fdbcore.cli.report import report
+from fdbcore.errors import SettingsError
 from fdbcore.sources.names import Oddities
 from fdbcore.sources.tables import read_table
 
@@ -35,3 +39,13 @@ def test_columns_have_their_earlier_names_too(tmp_path: Path) -> None:
         "file": "a.wav", "agent_log_file": "a.jsonl", "agent_log_offset_ms": "5", "agent_log_session": "x",
     }  # fmt: skip
     assert "'marks_file' as agent_log_file" in str(noted.found)
+
+
+def test_arguments_of_the_library_have_their_earlier_names_too(tmp_path: Path) -> None:
+    call = tmp_path / "call.wav"
+    soundfile.write(call, np.zeros((48_000, 2), np.int16), 48_000)
+    with (
+        pytest.warns(FutureWarning, match="^marks_session is called agent_log_session now$"),
+        pytest.raises(SettingsError, match=r"^--agent-log-session: expected --agent-log"),
+    ):
+        fdbcore.replay_all(call, out=tmp_path / "run", marks_session="x")  # type: ignore[call-arg]
