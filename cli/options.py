@@ -167,17 +167,14 @@ def tell_damaged(command: str, calls: Iterable[Call]) -> int:
 
 def agent_log(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options for agents' own logs."""
-    log = click.option("--agent-log", "marks", type=FILE, metavar="PATH", help="The agent's own log: JSONL, OTLP, "
-                       "LiveKit, Pipecat or Vapi. For several calls, a folder or a pattern of logs, joined by their "
-                       "names.")  # fmt: skip
+    log = click.option("--agent-log", type=FILE, metavar="PATH", help="The agent's own log: JSONL, OTLP, LiveKit, "
+                       "Pipecat or Vapi. For several calls, a folder or pattern of logs, joined by name.")  # fmt: skip
     offset = click.option(
-        "--agent-log-offset-ms",
-        "marks_offset_ms",
-        type=Number(-1e14, 1e14),
-        help="Add this to the times of the log (default: estimated).",
+        "--agent-log-offset-ms", type=Number(-1e14, 1e14), help="Add this to the times of the log (default: estimated)."
     )
-    session = click.option("--agent-log-session", "marks_session", metavar="TEXT", help="Only entries of the log that "
-                           "hold this, such as a call's id.")  # fmt: skip
+    session = click.option(
+        "--agent-log-session", metavar="TEXT", help="Only entries of the log that hold this, such as a call's id."
+    )
     return log(offset(session(command)))
 
 

@@ -32,9 +32,9 @@ class ReportOptions:
     reference: Path | None
     strips: Sequence[str]
     since: str
-    marks: Path | None
-    marks_offset_ms: float | None
-    marks_session: str | None
+    agent_log: Path | None
+    agent_log_offset_ms: float | None
+    agent_log_session: str | None
     as_json: bool
     quiet: bool
 
@@ -79,9 +79,9 @@ RULES: Final = (
         ["by"],
         ["baseline", "figures"],
     ),
-    Rule("--agent-log: expected --call, to say which call the log belongs to", ["marks"], ["names"]),
-    Rule("--agent-log-offset-ms: expected --agent-log", ["marks_offset_ms"], ["marks"]),
-    Rule("--agent-log-session: expected --agent-log", ["marks_session"], ["marks"]),
+    Rule("--agent-log: expected --call, to say which call the log belongs to", ["agent_log"], ["names"]),
+    Rule("--agent-log-offset-ms: expected --agent-log", ["agent_log_offset_ms"], ["agent_log"]),
+    Rule("--agent-log-session: expected --agent-log", ["agent_log_session"], ["agent_log"]),
     Rule("--call, --embed: expected no --figures", ["names", "embed"], none_of=["figures"]),
     Rule("--json: expected --baseline, --gate or --figures", ["as_json"], ["baseline", "gate", "figures"]),
 )

@@ -41,13 +41,13 @@ def calls_named(corpus: Run, names: Iterable[str]) -> list[Call]:
 
 def log_of(asked: ReportOptions) -> LogFile | None:
     """The log that the options name, None without one. Raises InputError if it is unusable or is of several calls."""
-    path, offset_ms, calls = asked.marks, asked.marks_offset_ms, len(asked.names)
+    path, offset_ms, calls = asked.agent_log, asked.agent_log_offset_ms, len(asked.names)
     if path is None:
         return None
     if calls != 1:
         raise SettingsError(f"--agent-log {path}: expected one call, got {calls}; fdbcore replay takes folders of logs")
-    read_log(path, asked.marks_session)
-    return LogFile(path, offset_ms, asked.marks_session)
+    read_log(path, asked.agent_log_session)
+    return LogFile(path, offset_ms, asked.agent_log_session)
 
 
 def lay_log(call: Call, log: LogFile, quiet: bool) -> int:

@@ -11,7 +11,7 @@ from fdbcore.endpoints.sentences import whole_sentences
 from fdbcore.errors import InputError
 from fdbcore.report.html.templates import linked
 from fdbcore.runtime.json_values import resolved
-from fdbcore.sources.mark_names import event_of
+from fdbcore.sources.log_event_names import event_of
 from fdbcore.suites.dialogue_acts.writing.generate import _SPEAKER
 from fdbcore.suites.staged.judging import quotes
 from fdbcore.suites.staged.replies import EVENTS, TASK, read_reply

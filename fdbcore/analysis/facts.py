@@ -76,7 +76,7 @@ def _told(reading: Reading) -> dict[str, Any]:
 
 META: Final = Fact("meta", lambda reading: reading.meta)
 HEALTH: Final = Fact("health", lambda reading: reading.health)
-LOG: Final = Fact("log", lambda reading: reading.marks)
+LOG: Final = Fact("log", lambda reading: reading.agent_log)
 UNSCORED: Final = Fact("unscored", score.unscored)
 TOLD: Final = Fact("told", _told)
 """The findings and warnings of its scores."""

@@ -24,7 +24,7 @@ from fdbcore.types.units import Count
 class JudgingSpent(TypedDict):
     """Use of judges: how often they were asked, and what that took, whenever it was."""
 
-    repeats: Annotated[int, Meta(description="how often each question was asked; a mark is the median")]
+    repeats: Annotated[int, Meta(description="how often each question was asked; a score is the median")]
     requests: int
     counts: Annotated[dict[str, float], Meta(description="what vendors counted, by unit")]
     usd: Annotated[float, Meta(description="of the requests with a known price")]

@@ -33,7 +33,7 @@ _making: Final = threading.Lock()
 """Threads share what a process of a node has made."""
 
 _Asked: TypeAlias = tuple[bytes, str, bool, Mapping[str, Any]]
-_Marked: TypeAlias = tuple[Mapping[str, Any] | Exception, Sequence[ModelUsage]]
+_Scored: TypeAlias = tuple[Mapping[str, Any] | Exception, Sequence[ModelUsage]]
 
 
 @contextmanager
@@ -63,7 +63,7 @@ class _Hosts:
     def judge(self, address: str, made: Judge) -> Judge:
         """See `registry.Host`."""
         needs = Needs(_ASKING if made.services() else 1.0)
-        return _HostedJudge(made, self._desk(made.name, partial(_marked, address), needs))
+        return _HostedJudge(made, self._desk(made.name, partial(_scored, address), needs))
 
     def close(self) -> None:
         """End what is under way."""
@@ -244,15 +244,15 @@ class _HostedJudge(Judge):
         """See `Judge.check_key`."""
         self._made.check_key()
 
-    def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
-        """See `Judge.mark`."""
-        marked: _Marked = self._desk.result((rubric, evidence))
-        marks, usages = marked
+    def score(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+        """See `Judge.score`."""
+        answered: _Scored = self._desk.result((rubric, evidence))
+        scores, usages = answered
         for usage in usages:
             self._tally.add(usage)
-        if isinstance(marks, Exception):
-            raise marks
-        return marks
+        if isinstance(scores, Exception):
+            raise scores
+        return scores
 
     def describe(self) -> Mapping[str, Any]:
         """See `Judge.describe`."""
@@ -279,13 +279,13 @@ def _heard(address: str, asked: _Asked) -> str | Sequence[TimedWord]:
         return hears.words(wav, language) if timed else hears.transcribe(wav, language)
 
 
-def _marked(address: str, asked: tuple[Rubric, Mapping[str, Any]]) -> _Marked:
+def _scored(address: str, asked: tuple[Rubric, Mapping[str, Any]]) -> _Scored:
     """On a node: what a judge says, or why it says nothing; and what that counted."""
     with _naming_node():
         with _making:
             judge = _judge(address)
         try:
-            return judge.mark(*asked), judge.counted()
+            return judge.score(*asked), judge.counted()
         except (SettingsError, MissingExtraError):
             raise
         except (FdbError, *NOT_OF_FORM) as error:

@@ -18,14 +18,14 @@ from fdbcore.measures.log_clock import TOLERANCE_S, first_of_bursts, on_timeline
 from fdbcore.measures.opportunities import fto, opportunities_in, turn_start
 from fdbcore.recording.agent_log import AgentLog, LogClock, SplitAnswer
 from fdbcore.recording.files import MARKS_SCHEMA
-from fdbcore.sources.agent_logs import Mark
-from fdbcore.sources.mark_names import EVENTS, event_of, events_of
+from fdbcore.sources.agent_logs import LogEvent
+from fdbcore.sources.log_event_names import EVENTS, event_of, events_of
 from fdbcore.types import TICK_MS, Side, ticks_to_s
 
 EARLIEST_S: Final = -0.5
 """An event belongs to an answer from this time after A's end (or B's onset, if that is earlier) until B's onset."""
 BESIDE_S: Final = 0.3
-"""A mark fits a turn if it is no farther from it."""
+"""An event fits a turn if it is no farther from it."""
 GIVEN_BESIDE_S: Final = 0.8
 """The same, where the clock was given: the way of the sound is no part of it then."""
 FEWEST_STRAYS: Final = 5
@@ -34,44 +34,44 @@ LEAST_SHARE: Final = 0.2
 
 _time_s = attrgetter("time_s")
 _Answers = Sequence[tuple[tuple[float, float], Mapping[str, float]]]
-"""A's end and B's onset of each answer, and the time (s) of the last mark of each name in it."""
+"""A's end and B's onset of each answer, and the time (s) of the last event of each name in it."""
 
 
-def laid(marks: Sequence[Mark], dialogue: Dialogue, clock: LogClock) -> AgentLog:
+def laid(events: Sequence[LogEvent], dialogue: Dialogue, clock: LogClock) -> AgentLog:
     """The log on the timeline of the recording, and the events of each answer of B, as JSON values.
 
-    Of marks of one name in an answer the last counts, of a burst of them (`log_clock.BURST_S`) the first.
+    Of events of one name in an answer the last counts, of a burst of them (`log_clock.BURST_S`) the first.
     """
-    aligned = sorted(on_timeline(clock, mark) for mark in marks)
+    aligned = sorted(on_timeline(clock, event) for event in events)
     answers = _answers(first_of_bursts(aligned), dialogue)
     names = _events(answers)
     length_s = ticks_to_s(dialogue.n_ticks)
-    within = [mark for mark in aligned if 0 <= mark.time_s <= length_s]
+    within = [event for event in aligned if 0 <= event.time_s <= length_s]
     return {
         **refused(None),
         "clock": to_builtins(clock),
-        "marks": [{"time_s": mark.time_s, "name": mark.name} for mark in within],
+        "marks": [{"time_s": event.time_s, "name": event.name} for event in within],
         "outside": len(aligned) - len(within),
         "events": {event: name for name, event in names.items()},
         "answers": [_split(span, times_s, names) for span, times_s in answers],
     }
 
 
-def refuse_other_calls(marks: Sequence[Mark], dialogue: Dialogue, clock: LogClock) -> None:
-    """InputError if many of the marks that the clock rests on fit no turn of their side: it holds other calls too.
+def refuse_other_calls(events: Sequence[LogEvent], dialogue: Dialogue, clock: LogClock) -> None:
+    """InputError if many of the events that the clock rests on fit no turn of their side: it holds other calls too.
 
-    Their marks would fall into answers of this one, where nobody can tell them apart. Of a clock that was given, the
-    marks of playback are looked at.
+    Their events would fall into answers of this one, where nobody can tell them apart. Of a clock that was given, the
+    events of playback are looked at.
     """
     given = clock.anchor is None
-    anchors = [mark.name for mark in marks if event_of(mark.name) == EVENTS[-1]] if given else [clock.anchor]
+    anchors = [event.name for event in events if event_of(event.name) == EVENTS[-1]] if given else [clock.anchor]
     if not anchors:
         return
     anchor, beside_s = anchors[0], GIVEN_BESIDE_S if given else BESIDE_S
     side: Side = "A" if clock.place is not None and clock.place.endswith("A's turns") else "B"
     length_s = ticks_to_s(dialogue.n_ticks)
-    own = [on_timeline(clock, mark) for mark in first_of_bursts(sorted(marks)) if mark.name == anchor]
-    within_s = [mark.time_s for mark in own if 0 <= mark.time_s <= length_s]
+    own = [on_timeline(clock, event) for event in first_of_bursts(sorted(events)) if event.name == anchor]
+    within_s = [event.time_s for event in own if 0 <= event.time_s <= length_s]
     turns = sorted((turn.start_tick, turn.end_tick or dialogue.n_ticks) for turn in dialogue.turns(side))
     starts_s = [ticks_to_s(start_tick) - beside_s for start_tick, _ in turns]
     ends_s = [-math.inf, *accumulate((ticks_to_s(end_tick) + beside_s for _, end_tick in turns), max)]
@@ -101,14 +101,14 @@ def refused(why: str | None) -> AgentLog:
     }
 
 
-def _answers(marks: Sequence[Mark], dialogue: Dialogue) -> _Answers:
+def _answers(events: Sequence[LogEvent], dialogue: Dialogue) -> _Answers:
     found = opportunities_in(dialogue)
     last_onset_s, answers = -math.inf, []
     for onset, end in sorted((turn_start(e), turn_start(e) - fto(e)) for e in [*found.answered, *found.premature]):
         end_s, onset_s = ticks_to_s(end), ticks_to_s(onset)
         first_s = max(min(end_s, onset_s) + EARLIEST_S, last_onset_s + TOLERANCE_S)
-        own = marks[bisect_right(marks, first_s, key=_time_s) : bisect_right(marks, onset_s + TOLERANCE_S, key=_time_s)]
-        times_s = {mark.name: mark.time_s for mark in own}
+        first, end = (bisect_right(events, at_s, key=_time_s) for at_s in (first_s, onset_s + TOLERANCE_S))
+        times_s = {event.name: event.time_s for event in events[first:end]}
         answers.append(((end_s, onset_s), times_s))
         last_onset_s = onset_s
     return answers

@@ -1,9 +1,9 @@
 """Finds the clock of an agent's log: its offset from the timeline of a recording, and its drift.
 
-Some kind of mark keeps a constant distance to what is heard: it is written just before B begins, say. So the offset is
-where marks of one name and the starts (or ends) of turns fit best, as in a cross-correlation of both. The distance
+Some kind of event keeps a constant distance to what is heard: it is written just before B begins, say. So the offset is
+where events of one name and the starts (or ends) of turns fit best, as in a cross-correlation of both. The distance
 itself cannot be distinguished from a difference of the clocks, so it becomes part of the offset. In a short call, where
-each name has too few marks, several names must say the same.
+each name has too few events, several names must say the same.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ import numpy.typing as npt
 from fdbcore.errors import InputError
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.recording.agent_log import LogClock, Place
-from fdbcore.sources.agent_logs import Mark
-from fdbcore.sources.mark_names import event_of, last_event, place_of
+from fdbcore.sources.agent_logs import LogEvent
+from fdbcore.sources.log_event_names import event_of, last_event, place_of
 from fdbcore.types import TICK_MS, ticks_to_s
 
 TOLERANCE_S: Final = 0.06
-"""A mark fits if the clock puts it within this distance. It is about the uncertainty of onsets, so that a distance that
-varies as latencies do does not count as constant."""
+"""An event fits if the clock puts it within this distance. It is about the uncertainty of onsets, so that a distance
+that varies as latencies do does not count as constant."""
 BURST_S: Final = 0.5
-"""If marks of one name follow each other faster than this (frames, chunks), only the first counts."""
+"""If events of one name follow each other faster than this (frames, chunks), only the first counts."""
 FEWEST: Final = 6
-"""The fewest marks that fit: with fewer, order statistics give no 95 % interval of a median."""
+"""The fewest events that fit: with fewer, order statistics give no 95 % interval of a median."""
 FEWEST_OF_SEVERAL: Final = 4
 SHARE_OF_SEVERAL: Final = 0.8
 FEWEST_TOGETHER: Final = 9
 WITHIN_S: Final = 1.0
-"""Names with fewer marks than FEWEST place a log together if so many of each fit, and this share, at two places or more
-by offsets that are so close, and so many in all. By chance, that happens no more often than that one name fits."""
+"""Names with fewer events than FEWEST place a log together if so many of each fit, and this share, at two places or
+more by offsets that are so close, and so many in all. By chance, that happens no more often than that one name fits."""
 MOST_PER_TURN: Final = 5
-"""Marks that come more often than this for each turn fit anywhere."""
+"""Events that come more often than this for each turn fit anywhere."""
 LEAST_SHARE: Final = 0.6
 RIVAL_SHARE: Final = 0.7
 NEARLY_AS_MANY: Final = 0.8
@@ -47,9 +47,9 @@ LEAST_DRIFT_S: Final = 0.02
 """A drift that changes the clock by less than this within a call is not corrected."""
 DRIFT_ERRORS: Final = 4.0
 FEWEST_FOR_DRIFT: Final = 20
-"""A drift shows if so many marks fit, and if it is DRIFT_ERRORS of its standard errors from none."""
+"""A drift shows if so many events fit, and if it is DRIFT_ERRORS of its standard errors from none."""
 LONGEST_WAY_S: Final = 5.0
-"""All marks of an answer lie within this time before B begins."""
+"""All events of an answer lie within this time before B begins."""
 MOST_SPANS: Final = 20.0
 
 _NEEDED: Final = f"at least {FEWEST} are needed, or {FEWEST_TOGETHER} of several names"
@@ -62,38 +62,38 @@ def given_clock(offset_s: float) -> LogClock:
     return LogClock(offset_s, 0.0, None, None, None, None, None, 0, 0, [])
 
 
-def on_timeline(clock: LogClock, mark: Mark) -> Mark:
-    """The mark, with its time on the timeline of the recording."""
-    return Mark((mark.time_s + clock.offset_s) * (1 + clock.drift_ppm * 1e-6), mark.name)
+def on_timeline(clock: LogClock, event: LogEvent) -> LogEvent:
+    """The event, with its time on the timeline of the recording."""
+    return LogEvent((event.time_s + clock.offset_s) * (1 + clock.drift_ppm * 1e-6), event.name)
 
 
-def in_log(clock: LogClock, mark: Mark) -> Mark:
-    """The mark, whose time is on the timeline, with its time in the log."""
-    return Mark(mark.time_s / (1 + clock.drift_ppm * 1e-6) - clock.offset_s, mark.name)
+def in_log(clock: LogClock, event: LogEvent) -> LogEvent:
+    """The event, whose time is on the timeline, with its time in the log."""
+    return LogEvent(event.time_s / (1 + clock.drift_ppm * 1e-6) - clock.offset_s, event.name)
 
 
-def first_of_bursts(marks: Sequence[Mark]) -> list[Mark]:
-    """The sorted marks without those that follow one of the same name within BURST_S."""
+def first_of_bursts(events: Sequence[LogEvent]) -> list[LogEvent]:
+    """The sorted events without those that follow one of the same name within BURST_S."""
     last: dict[str, float] = {}
     found = []
-    for mark in marks:
-        if mark.time_s - last.get(mark.name, -math.inf) > BURST_S:
-            found.append(mark)
-        last[mark.name] = mark.time_s
+    for event in events:
+        if event.time_s - last.get(event.name, -math.inf) > BURST_S:
+            found.append(event)
+        last[event.name] = event.time_s
     return found
 
 
-def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
-    """The clock with which marks of one name keep a constant distance to starts or ends of turns, with 95 % limits.
+def find_clock(events: Sequence[LogEvent], dialogue: Dialogue) -> LogClock:
+    """The clock with which events of one name keep a constant distance to starts or ends of turns, with 95 % limits.
 
-    A name may fit only what it can lie close to (`mark_names.place_of`). Names that come before B begins are tried
+    A name may fit only what it can lie close to (`log_event_names.place_of`). Names that come before B begins are tried
     first: the way of the sound from them to the ear is the shortest. Of the known events of an answer only the last
     counts, such as playback: whatever comes earlier varies at least as much. Of the names that fit nearly as many
-    starts as the best, and nearly as steadily, the latest is taken. If no name has FEWEST marks, several may do
+    starts as the best, and nearly as steadily, the latest is taken. If no name has FEWEST events, several may do
     (FEWEST_TOGETHER). Raises InputError if no name fits FEWEST starts or ends and LEAST_SHARE of them, or if it fits
     another offset nearly as well, as in a very regular conversation.
     """
-    firsts = first_of_bursts(marks)
+    firsts = first_of_bursts(events)
     of_a, of_b = dialogue.turns("A"), dialogue.turns("B")
     heard: dict[Place, Floats] = {
         "starts of B's turns": np.array(sorted(ticks_to_s(turn.start_tick) for turn in of_b)),
@@ -102,40 +102,40 @@ def find_clock(marks: Sequence[Mark], dialogue: Dialogue) -> LogClock:
         "ends of A's turns": np.array(sorted(ticks_to_s(turn.end_tick) for turn in of_a if turn.end_tick)),
     }
     times_s: dict[str, list[float]] = {}
-    for mark in firsts:
-        times_s.setdefault(mark.name, []).append(mark.time_s)
+    for event in firsts:
+        times_s.setdefault(event.name, []).append(event.time_s)
     fits = [
         _fit(name, place, heard[place], np.array(own_s))
         for name, own_s in times_s.items()
         if (place := place_of(name)) is not None
     ]
     for fewest, chosen in ((FEWEST, _alone), (FEWEST_OF_SEVERAL, _together)):
-        last = last_event([fit.name for fit in fits if fit.of_marks >= fewest])
+        last = last_event([fit.name for fit in fits if fit.of_events >= fewest])
         fitting = [fit for fit in fits if not fit.why_not and event_of(fit.name) in (None, last)]
         if (clock := chosen(fitting)) is not None:
             return clock
     if not fits:
         names = ", ".join(list(times_s)[:3])
-        why_not = f"no mark says that somebody begins or ends to speak (but {names})"
+        why_not = f"no event says that somebody begins or ends to speak (but {names})"
     else:
         closest = max((fit for fit in fits if fit.why_not or fit.is_few), key=lambda fit: len(fit.distances_s))
         found = closest.why_not or f"fits {len(closest.distances_s)} {closest.place}; {_NEEDED}"
-        why_not = f"{closest.name!r} {found}{_unit_hint(marks, dialogue)}"
+        why_not = f"{closest.name!r} {found}{_unit_hint(events, dialogue)}"
     raise InputError(f"its clock cannot be found: {why_not}. If it is the log of this call, give --agent-log-offset-ms")
 
 
 class _Fit(NamedTuple):
-    """The fit of a name's marks to what is heard at a place, and why they do not fit if they do not.
+    """The fit of a name's events to what is heard at a place, and why they do not fit if they do not.
 
-    of: how much is heard there. of_marks: how many marks there are. distances_s: of what is heard from the marks that
-    fit, without the drift. rate: the drift. middle_s: the time of the log at which it is none. is_few: whether it takes
-    other names to place the log.
+    of: how much is heard there. of_events: how many events there are. distances_s: of what is heard from the events
+    that fit, without the drift. rate: the drift. middle_s: the time of the log at which it is none. is_few: whether it
+    takes other names to place the log.
     """
 
     name: str
     place: Place
     of: int
-    of_marks: int
+    of_events: int
     distances_s: Floats
     rate: float
     middle_s: float
@@ -184,9 +184,9 @@ def _fit(name: str, place: Place, heard_s: Floats, times_s: Floats) -> _Fit:
 
 
 def _best(heard_s: Floats, times_s: Floats, middle_s: float, needed: int) -> tuple[float, float, int]:
-    """The rate and the offset with which the most marks fit, and how many fit the best other offset at that rate.
+    """The rate and the offset with which the most events fit, and how many fit the best other offset at that rate.
 
-    Of rates alike the smallest is taken. They are so close that none moves a mark by more than half of TOLERANCE_S.
+    Of rates alike the smallest is taken. They are so close that none moves an event by more than half of TOLERANCE_S.
     """
     span_s = float(np.ptp(times_s))
     steps = math.floor(MOST_DRIFT * span_s / TOLERANCE_S)
@@ -195,7 +195,7 @@ def _best(heard_s: Floats, times_s: Floats, middle_s: float, needed: int) -> tup
         distances_s = np.sort((heard_s[:, None] - times_s).ravel())
         reach_s = 2 * TOLERANCE_S + MOST_DRIFT * span_s
         within = np.searchsorted(distances_s, distances_s + reach_s, side="right") - np.arange(len(distances_s))
-        steps = steps if within.max() >= needed else 0  # else no rate can bring enough marks together
+        steps = steps if within.max() >= needed else 0  # else no rate can bring enough events together
     best, most = (0.0, 0.0, 0), 0
     for step in sorted(range(-steps, steps + 1), key=abs):
         rate = step * TOLERANCE_S / span_s if step else 0.0
@@ -212,7 +212,7 @@ def _best(heard_s: Floats, times_s: Floats, middle_s: float, needed: int) -> tup
 
 
 def _matched(heard_s: Floats, times_s: Floats, middle_s: float, rate: float, centre_s: float) -> tuple[Floats, Floats]:
-    """The times of the marks that a clock puts within TOLERANCE_S of what is heard, and the distances of both."""
+    """The times of the events that a clock puts within TOLERANCE_S of what is heard, and the distances of both."""
     expected_s = times_s + rate * (times_s - middle_s) + centre_s
     nearest = np.abs(heard_s[:, None] - expected_s).argmin(axis=1)
     fits = np.abs(heard_s - expected_s[nearest]) <= TOLERANCE_S
@@ -234,7 +234,7 @@ def _drift(at_s: Floats, distances_s: Floats) -> float:
 
 
 def _alone(fits: Sequence[_Fit]) -> LogClock | None:
-    """The clock by a name that has enough marks, at the first place that has one."""
+    """The clock by a name that has enough events, at the first place that has one."""
     for place in get_args(Place):
         if found := [fit for fit in fits if fit.place == place and not fit.is_few]:
             return _latest(found)
@@ -242,7 +242,7 @@ def _alone(fits: Sequence[_Fit]) -> LogClock | None:
 
 
 def _together(fits: Sequence[_Fit]) -> LogClock | None:
-    """The clock by several names with few marks, one for each place; None if they do not agree, or are too few."""
+    """The clock by several names with few events, one for each place; None if they do not agree, or are too few."""
     few = [fit for fit in fits if fit.is_few]
     for anchor in sorted(few, key=lambda fit: (get_args(Place).index(fit.place), -len(fit.distances_s))):
         near = [fit for fit in few if abs(fit.offset_s() - anchor.offset_s()) <= WITHIN_S]
@@ -286,9 +286,9 @@ def _median_with_limits(values: Floats) -> tuple[float, float, float]:
     return float(ordered[k - 1]), float(np.median(values)), float(ordered[n - k])
 
 
-def _unit_hint(marks: Sequence[Mark], dialogue: Dialogue) -> str:
+def _unit_hint(events: Sequence[LogEvent], dialogue: Dialogue) -> str:
     """A hint for the error message if the times of the log are hardly seconds; otherwise empty."""
-    span_s, length_s = marks[-1].time_s - marks[0].time_s, ticks_to_s(dialogue.n_ticks)
+    span_s, length_s = events[-1].time_s - events[0].time_s, ticks_to_s(dialogue.n_ticks)
     if span_s < MOST_SPANS * length_s:
         return ""
     return f"; its times span {span_s:,.0f}, the recording {length_s:,.0f} s: times are expected in seconds"

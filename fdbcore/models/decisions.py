@@ -33,7 +33,7 @@ def openai_decisions(address: str) -> Judge:
 class OpenAIDecisions(OpenAIModel, Judge):
     """See `openai_decisions`. Threads may share it.
 
-    The mark of a level is the expected one, and `NAME_levels` beside it has the probability of each; that of yes or no
+    The score of a level is the expected one, and `NAME_levels` beside it has the probability of each; that of yes or no
     is the probability of yes. A question that was refused has null, and is among `refused`. There are no reasons.
     """
 
@@ -50,15 +50,15 @@ class OpenAIDecisions(OpenAIModel, Judge):
         """See `Judge.describe`."""
         return self._about
 
-    def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
-        """See `Judge.mark`. SettingsError if the rubric has no questions."""
+    def score(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+        """See `Judge.score`. SettingsError if the rubric has no questions."""
         if not rubric.questions:
             raise SettingsError(f"{self.name}: expected a rubric of questions, got {rubric.name} without any")
         answers = self._answers(rubric, evidence)
-        marks: dict[str, Any] = copy.deepcopy(dict(rubric.frame))
+        scores: dict[str, Any] = copy.deepcopy(dict(rubric.frame))
         for question, answer in zip(rubric.questions, answers, strict=True):
-            self._put(marks, question, answer)
-        return marks
+            self._put(scores, question, answer)
+        return scores
 
     def counted(self) -> Sequence[ModelUsage]:
         """See `Judge.counted`."""
@@ -83,16 +83,16 @@ class OpenAIDecisions(OpenAIModel, Judge):
             raise self.error(f"{self.server} answers with something other than decisions", transient=True)
         return list(answers)
 
-    def _put(self, marks: dict[str, Any], question: RubricQuestion, answer: Any) -> None:  # noqa: ANN401
+    def _put(self, scores: dict[str, Any], question: RubricQuestion, answer: Any) -> None:  # noqa: ANN401
         """Put an answer into its place. InputError if it is not one to this question."""
         *above, name = question.where
-        place: Any = marks
+        place: Any = scores
         for step in above:
             place = place[step]
         kind = getattr(answer, "type", None)
         if kind == "refusal":
             place[name] = None
-            marks.setdefault("refused", []).append(question.ask)
+            scores.setdefault("refused", []).append(question.ask)
         elif question.levels and kind == "score":
             shares = _shares(answer, len(question.levels))
             if shares is None:

@@ -1,4 +1,4 @@
-"""A language model as a judge: it marks by a rubric, and answers in the form of the rubric's schema.
+"""A language model as a judge: it scores by a rubric, and answers in the form of the rubric's schema.
 
 openai:NAME?temperature=0.2            gemini:NAME?temperature=default, which is the vendor's
 """
@@ -50,7 +50,7 @@ JUDGE_SETTINGS: Final = (
 
 
 def as_judge(about: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """The name of the judge that a model is, and what decides its marks, by the model's description.
+    """The name of the judge that a model is, and what decides its scores, by the model's description.
 
     The name has the server unless it is the vendor's: models of one name at two servers are two judges.
     """
@@ -89,8 +89,8 @@ class ModelJudge(Judge):
         self._vendor = next((service.vendor for service in model.services()), "")
         self._tally = Tally()
 
-    def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The marks of the evidence, which the model gets as JSON; see `fdbcore.protocols.Judge`."""
+    def score(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The scores of the evidence, which the model gets as JSON; see `fdbcore.protocols.Judge`."""
         try:
             asked = Request(as_prompt(evidence), rubric.text, schema=rubric.schema, temperature=self._temperature)
             reply = self._model.ask(asked)
@@ -101,16 +101,16 @@ class ModelJudge(Judge):
         self._count(reply.model, reply.counts)
         text = reply.text
         try:
-            marks = json_value(text)
+            scores = json_value(text)
         except ValueError:
-            marks = None
-        if not isinstance(marks, dict):
+            scores = None
+        if not isinstance(scores, dict):
             raise InputError(f"{self._model.name}: {rubric.name}: expected a JSON object, got {text[:80]!r}")
         for name in rubric.schema.get("required", ()):
-            if name not in marks:
-                got = ", ".join(marks)[:80] or "nothing"
+            if name not in scores:
+                got = ", ".join(scores)[:80] or "nothing"
                 raise InputError(f"{self._model.name}: {rubric.name}: expected {name!r}, got {got}")
-        return marks
+        return scores
 
     def check_key(self) -> None:
         """Check the model's key."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -373,7 +374,7 @@ class Speaker(UsesServers, Protocol):
 
 
 class Judge(UsesServers, Protocol):
-    """Marks a conversation, or one reply in it, by a rubric. Threads may share one; making one contacts no server.
+    """Scores a conversation, or one reply in it, by a rubric. Threads may share one; making one contacts no server.
 
     `fdbcore.registry.judge` finds one by its address.
     """
@@ -383,18 +384,29 @@ class Judge(UsesServers, Protocol):
     gives_probabilities: bool = False
     """True if it answers yes or no by the probability of yes. Of others a number is no such answer."""
 
-    def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The marks, in the form of the rubric's schema.
+    def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401
+        super().__init_subclass__(**options)
+        if "mark" in vars(cls) and "score" not in vars(cls):
+            warnings.warn(f"{cls.__name__}.mark is called score now", FutureWarning, stacklevel=2)
+            setattr(cls, "score", vars(cls)["mark"])  # noqa: B010
+
+    def score(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The scores, in the form of the rubric's schema.
 
         evidence: what the judge reads, as JSON values (goals, transcripts). PartyError if the judge is not available,
         RefusalError if it declines, InputError if its answer cannot be used.
         """
 
+    def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The scores; `score` by its earlier name, for one release."""
+        warnings.warn(f"{type(self).__name__}.mark is called score now", FutureWarning, stacklevel=2)
+        return self.score(rubric, evidence)
+
     def describe(self) -> Mapping[str, Any]:
-        """Settings that decide the marks (name, server, ...), as JSON values without secrets: kept answers go by it."""
+        """Settings that decide its scores (name, server, ...), as JSON values without secrets; kept answers need it."""
 
     def counted(self) -> Sequence[ModelUsage]:
-        """Usage of `mark` that the vendor has counted in this thread since the last call; nothing if nobody counts.
+        """Usage of `score` that the vendor has counted in this thread since the last call; nothing if nobody counts.
 
         Answers that were refused, were cut or cannot be used are among it.
         """

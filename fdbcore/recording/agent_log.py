@@ -26,14 +26,12 @@ class LogClock(Struct, frozen=True):
     drift_ppm: float
     low_s: Annotated[float | None, Meta(description="95 % limits of offset_s; null if the user gave it")]
     high_s: float | None
-    spread_s: Annotated[float | None, Meta(description="the median distance of the marks from where they should be")]
-    anchor: Annotated[str | None, Meta(description="the name of the marks that it rests on")]
+    spread_s: Annotated[float | None, Meta(description="the median distance of the events from where they should be")]
+    anchor: Annotated[str | None, Meta(description="the name of the events that it rests on")]
     place: Annotated[Place | None, Meta(description="what they were fitted to")]
-    matched: Annotated[Count, Meta(description="how many of these starts or ends have such a mark")]
+    matched: Annotated[Count, Meta(description="how many of these starts or ends have such an event")]
     of: Count
-    also: Annotated[list[str], Meta(description="names that agree, where each has too few marks alone")] | UnsetType = (
-        UNSET
-    )
+    also: Annotated[list[str], Meta(description="names that agree, where each has too few events")] | UnsetType = UNSET
 
 
 class SplitAnswer(TypedDict):
@@ -66,12 +64,12 @@ class AgentLog(TypedDict):
     activity_sha256: NotRequired[OfActivity]
     given_offset_ms: Annotated[float | None, Meta(description="the offset that the user gave")]
     given_session: NotRequired[Annotated[str, Meta(description="only entries that hold this text were read")]]
-    refused: Annotated[str | None, Meta(description="why there are neither marks nor answers")]
+    refused: Annotated[str | None, Meta(description="why there are neither events nor answers")]
     clock: LogClock | None
     marks: list[LogEventOnTimeline]
     left_out: NotRequired[Annotated[list[str], Meta(description="entries that cannot be read, the first ones")]]
     left_out_count: NotRequired[Count]
-    outside: Annotated[Count, Meta(description="marks beyond the recording")]
+    outside: Annotated[Count, Meta(description="events beyond the recording")]
     events: Annotated[dict[str, str], Meta(description="the events of answers, each with its name in the log")]
     answers: list[SplitAnswer]
     stages: NotRequired[Annotated[list[StageTimes], Meta(description="of all answers; not in marks.json")]]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -54,11 +55,11 @@ from fdbcore.recording.files import (
 )
 from fdbcore.recording.form import MOST_TICKS, damaged, of_form, read_of_form
 from fdbcore.recording.health import EarlierHealth, Health
+from fdbcore.recording.kept_transcripts import GivenWords, Transcript, transcripts
 from fdbcore.recording.labels import KeptLabels, given_labels, within_session
 from fdbcore.recording.left_out import LeftOut, heard_spans, is_kept, kept_spans
 from fdbcore.recording.meta import Outcome, Parties, RecordingMeta, left_out_of, read_meta
 from fdbcore.recording.places import located
-from fdbcore.recording.transcripts import GivenWords, Transcript, transcripts
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, Span, TurnEvent
 from fdbcore.types.timing import MeasuredSide
@@ -227,16 +228,22 @@ class Recording:
         return of_a, of_b
 
     @property
-    def marks(self) -> AgentLog | None:
+    def agent_log(self) -> AgentLog | None:
         """An agent's own log on the timeline of the recording, as it was last laid; None if none was.
 
         One that an earlier version laid does not count, nor does a damaged one: see `damaged_beside`.
         """
         with suppress(RecordingError):
-            return self._read_marks()
+            return self._read_agent_log()
         return None
 
-    def _read_marks(self) -> AgentLog | None:
+    @property
+    def marks(self) -> AgentLog | None:
+        """The `agent_log` by its earlier name, for one release."""
+        warnings.warn("Recording.marks is called agent_log now", FutureWarning, stacklevel=2)
+        return self.agent_log
+
+    def _read_agent_log(self) -> AgentLog | None:
         path = self.path / MARKS
         found = read_json(path) if path.is_file() else None
         if found is None or (isinstance(found, dict) and found.get("schema") != MARKS_SCHEMA):
@@ -327,7 +334,7 @@ class Recording:
     def damaged_beside(self) -> list[str]:
         """Damage to what others said about the call (words, labels, an agent's log), a line each: what rests on it is
         missing, and nothing else."""
-        reads: list[Callable[[], object]] = [partial(given_labels, self.path), self._read_marks]
+        reads: list[Callable[[], object]] = [partial(given_labels, self.path), self._read_agent_log]
         reads += [partial(_refuse_no_file, self.path / part) for part in (LABELS, MARKS, *WORDS.values())]
         for side in SIDES:
             reads += [partial(_refuse_no_file, self.path / DERIVED / f"{side}.json")]

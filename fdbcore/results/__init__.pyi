@@ -1,14 +1,14 @@
 from .agreement import AgreementFigure as AgreementFigure
 from .agreement import ItemKey as ItemKey
-from .agreement import Mark as Mark
 from .agreement import RatedMeasure as RatedMeasure
 from .agreement import Rater as Rater
 from .agreement import RaterAgreement as RaterAgreement
 from .agreement import RaterComparison as RaterComparison
 from .agreement import RaterEntry as RaterEntry
+from .agreement import RaterScore as RaterScore
 from .agreement import compared as compared
 from .agreement import compared_all as compared_all
-from .agreement import marks_in as marks_in
+from .agreement import scores_of_row as scores_of_row
 from .comparing import Pair as Pair
 from .comparing import cluster_units as cluster_units
 from .comparing import detectable as detectable

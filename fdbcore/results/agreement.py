@@ -1,6 +1,6 @@
 """Agreement of raters, alike in all suites: people with each other, judges with people, and judges with each other.
 
-A suite hands over who gave which mark to which item by which measure, and names the statistics. What somebody cannot
+A suite hands over who gave which score to which item by which measure, and names the statistics. What somebody cannot
 tell, or has not rated, is left out and counted. Two raters whose means and variances are alike have nearly the same
 interval alpha and Pearson's r; a rater who is stricter throughout lowers alpha, and not r.
 """
@@ -32,7 +32,7 @@ RaterKind: TypeAlias = Literal["person", "judge"]
 ItemKey: TypeAlias = tuple[str | int, ...]
 RatedMeasure: TypeAlias = tuple[str, ...]
 """The name of a measure, and of what else it is compared apart: a family, a set."""
-Mark: TypeAlias = float | None
+RaterScore: TypeAlias = float | None
 """None: cannot tell."""
 
 
@@ -54,7 +54,7 @@ class RaterEntry(Struct, frozen=True, kw_only=True):
 
     name: str
     kind: Annotated[RaterKind | UnsetType, Meta(description="a judge is a model, a matcher or a measure")] = UNSET
-    dialogues: Annotated[int | UnsetType, Meta(description="with a rating, or a mark of an event")] = UNSET
+    dialogues: Annotated[int | UnsetType, Meta(description="with a rating, or a score of an event")] = UNSET
     calls: int | UnsetType = UNSET
     replies: Annotated[int | UnsetType, Meta(description="that were rated, and are scored")] = UNSET
 
@@ -74,7 +74,7 @@ class RaterComparison(Struct, frozen=True, kw_only=True):
     family: Annotated[str | UnsetType | None, Meta(description="whose rubric the score is by; null: no score")] = UNSET
     between: Between | UnsetType = UNSET
     raters: Annotated[list[str], Meta(description="two, or all people; 'people' is their mean, or what most say")]
-    n: Annotated[int, Meta(description="items that all, or of more than two raters two, gave a mark")]
+    n: Annotated[int, Meta(description="items that all, or of more than two raters two, gave a score")]
     records: Annotated[int | UnsetType, Meta(description="whose replies the items are")] = UNSET
     cannot_tell: Annotated[int | UnsetType, Meta(description="items left out because one could not tell")] = UNSET
     not_rated: Annotated[int | UnsetType, Meta(description="items left out because one has not rated them")] = UNSET
@@ -101,54 +101,54 @@ class RaterAgreement(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Rater:
-    """A person or a judge, and the marks that it gave, by item and measure."""
+    """A person or a judge, and the scores that it gave, by item and measure."""
 
     name: str
     kind: RaterKind
-    marks: dict[ItemKey, dict[RatedMeasure, Mark]] = field(default_factory=dict)
+    scores: dict[ItemKey, dict[RatedMeasure, RaterScore]] = field(default_factory=dict)
 
-    def take(self, item: ItemKey, marks: Mapping[RatedMeasure, Mark], where: str, what: str) -> None:
-        """Add the marks of an item. SettingsError for a second one that differs. where, what: they are, in words."""
-        known = self.marks.setdefault(item, {})
-        for measure, mark in marks.items():
-            if known.setdefault(measure, mark) != mark:
+    def take(self, item: ItemKey, scores: Mapping[RatedMeasure, RaterScore], where: str, what: str) -> None:
+        """Add the scores of an item. SettingsError for a second one that differs. where, what: they are, in words."""
+        known = self.scores.setdefault(item, {})
+        for measure, score in scores.items():
+            if known.setdefault(measure, score) != score:
                 reason = f"got a second one that differs in {measure[0]}"
                 raise SettingsError(f"{where}: expected one {what} by {self.name}, {reason}")
 
 
-def marks_in(
+def scores_of_row(
     row: Mapping[str, str],
     where: str,
     names: Iterable[str],
-    mark_of: Callable[[str], Mark],
+    score_of: Callable[[str], RaterScore],
     expected: str,
     problems: list[Problem],
-) -> dict[str, Mark]:
-    """The marks in the columns of these names; empty cells have none. mark_of: raises ValueError for what is none."""
-    marks = {}
+) -> dict[str, RaterScore]:
+    """The scores in the columns of these names; empty cells have none. score_of: raises ValueError for what is none."""
+    scores = {}
     for name in names:
         if text := row.get(name, ""):
             try:
-                marks[name] = mark_of(text)
+                scores[name] = score_of(text)
             except ValueError:
                 problems.append(Problem(where, f"{name}: left out: expected {expected}, got {text!r}"))
-    return marks
+    return scores
 
 
-Pool: TypeAlias = Callable[[Sequence[float]], Mark]
-"""A function for the joint mark of people, from the marks of those who can tell."""
+Pool: TypeAlias = Callable[[Sequence[float]], RaterScore]
+"""A function for the joint score of people, from the scores of those who can tell."""
 
 
 def people_as_one(people: Sequence[Rater], pool: Pool) -> Rater:
-    """The joint marks of people, as one rater; it cannot tell what none of them can."""
+    """The joint scores of people, as one rater; it cannot tell what none of them can."""
     found = Rater(PEOPLE, "person")
     for person in people:
-        for item in person.marks.keys() - found.marks.keys():
-            own = [each.marks[item] for each in people if item in each.marks]
-            found.marks[item] = marks = {}
+        for item in person.scores.keys() - found.scores.keys():
+            own = [each.scores[item] for each in people if item in each.scores]
+            found.scores[item] = scores = {}
             for measure in {measure for given in own for measure in given}:
-                known = [mark for given in own if (mark := given.get(measure)) is not None]
-                marks[measure] = pool(known) if known else None
+                known = [score for given in own if (score := given.get(measure)) is not None]
+                scores[measure] = pool(known) if known else None
     return found
 
 
@@ -232,12 +232,12 @@ class RatersCompared:
 
 def compared_all(between: Between, raters: Sequence[Rater], measure: RatedMeasure) -> RatersCompared:
     """These raters together."""
-    own = [{item: of[measure] for item, of in each.marks.items() if measure in of} for each in raters]
-    items = sorted({item for marks in own for item in marks})
-    given = {item: sum(item in marks for marks in own) for item in items}
-    told = {item: sum(marks.get(item) is not None for marks in own) for item in items}
+    own = [{item: of[measure] for item, of in each.scores.items() if measure in of} for each in raters]
+    items = sorted({item for scores in own for item in scores})
+    given = {item: sum(item in scores for scores in own) for item in items}
+    told = {item: sum(scores.get(item) is not None for scores in own) for item in items}
     kept = [item for item in items if told[item] >= 2]
-    ratings = [[np.nan if (mark := marks.get(item)) is None else mark for marks in own] for item in kept]
+    ratings = [[np.nan if (score := scores.get(item)) is None else score for scores in own] for item in kept]
     return RatersCompared(
         between,
         [each.name for each in raters],
@@ -251,8 +251,8 @@ def compared_all(between: Between, raters: Sequence[Rater], measure: RatedMeasur
 def compared(raters: Sequence[Rater], measure: RatedMeasure, pool: Pool = fmean) -> Iterator[RatersCompared]:
     """Each group of raters of whom two or more have rated something by the measure, or could not tell.
 
-    pool: makes one mark of those that people gave who can tell.
+    pool: makes one score of those that people gave who can tell.
     """
     for between, group in _groups(raters, pool):
-        if sum(any(measure in marks for marks in each.marks.values()) for each in group) >= 2:
+        if sum(any(measure in scores for scores in each.scores.values()) for each in group) >= 2:
             yield compared_all(between, group, measure)

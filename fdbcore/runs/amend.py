@@ -15,7 +15,7 @@ from fdbcore.recording.files import MARKS, file_sha256
 from fdbcore.recording.form import converted
 from fdbcore.recording.places import located, write_with_places
 from fdbcore.recording.reader import Recording
-from fdbcore.sources.agent_logs import LogFile, Mark, read_log, session_hint
+from fdbcore.sources.agent_logs import LogEvent, LogFile, read_log, session_hint
 from fdbcore.sources.names import real_path
 from fdbcore.types import ticks_to_s
 from fdbcore.types.system_events import STAGE, SYSTEM_TURN
@@ -29,13 +29,13 @@ _MOST_TOLD: Final = 20  # of the entries that cannot be read; what is wrong with
 def keep_log(reading: Reading, log: LogFile) -> AgentLog:
     """Lay an agent's log on the recording's timeline, store it with the recording, and return the document.
 
-    A log that cannot be read, or whose clock cannot be found, is stored without marks and answers, and with the reason.
+    A log that cannot be read, or whose clock cannot be found, is stored without events and answers, with the reason.
     """
     try:
-        marks, left_out = read_log(log.path, log.session)
-        clock = find_clock(marks, reading.dialogue) if log.offset_ms is None else given_clock(log.offset_ms / 1000)
-        refuse_other_calls(marks, reading.dialogue, clock)
-        found = laid(marks, reading.dialogue, clock)
+        events, left_out = read_log(log.path, log.session)
+        clock = find_clock(events, reading.dialogue) if log.offset_ms is None else given_clock(log.offset_ms / 1000)
+        refuse_other_calls(events, reading.dialogue, clock)
+        found = laid(events, reading.dialogue, clock)
         if left_out:
             found["left_out"] = [text.removeprefix(f"{log.path}: ") for text in left_out[:_MOST_TOLD]]
             found["left_out_count"] = len(left_out)
@@ -53,20 +53,20 @@ def keep_stages(reading: Reading) -> None:
     """Store with a live recording what its system told of its answers, as its log, if it has none. Their clock is the
     session's.
     """
-    if reading.marks is not None:
+    if reading.agent_log is not None:
         return
-    marks = [
-        Mark(ticks_to_s(event["tick"]), _STAGE_NAMES.get(event["name"], event["name"]))
+    events = [
+        LogEvent(ticks_to_s(event["tick"]), _STAGE_NAMES.get(event["name"], event["name"]))
         for event in reading.events
         if event["side"] == "B" and event["kind"] in (STAGE, SYSTEM_TURN)
     ]
-    if marks:
-        write_with_places(reading.path, MARKS, laid(marks, reading.dialogue, given_clock(0.0)))
+    if events:
+        write_with_places(reading.path, MARKS, laid(events, reading.dialogue, given_clock(0.0)))
 
 
 def is_kept(recording: Recording, log: LogFile) -> bool:
     """True if this log, with this offset and session, was laid on the recording before."""
-    kept = recording.marks
+    kept = recording.agent_log
     if kept is None or kept["sha256"] is None:
         return False
     given = kept["sha256"], kept["given_offset_ms"], kept.get("given_session")
@@ -82,7 +82,7 @@ class EarlierLog(NamedTuple):
 
 def log_in(recording: Recording) -> EarlierLog | None:
     """The log of a recording, its file by an absolute path; None if it has none."""
-    kept = recording.marks
+    kept = recording.agent_log
     if kept is None:
         return None
     if kept["source"] is not None:
@@ -116,6 +116,6 @@ def lay_again(reading: Reading, kept: AgentLog) -> None:
     """Store with a recording the log that was laid on another recording of the same conversation."""
     if kept["clock"] is not None:
         clock = converted(kept["clock"], LogClock)
-        found = laid([in_log(clock, Mark(**mark)) for mark in kept["marks"]], reading.dialogue, clock)
+        found = laid([in_log(clock, LogEvent(**event)) for event in kept["marks"]], reading.dialogue, clock)
         kept = {**kept, "events": found["events"], "answers": found["answers"]}
     write_with_places(reading.path, MARKS, kept)

@@ -45,7 +45,7 @@ MOST_FAILURES: Final = 8
 """After so many requests in a row that a judge did not answer, or not so that it can be used, no other begins."""
 
 Check: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Any]], None]
-"""Raises InputError, or any error of reading another form, if marks cannot be used; it gets the evidence, too."""
+"""Raises InputError, or any error of reading another form, if scores cannot be used; it gets the evidence, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ class JudgeQuestion:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAnswer:
-    """The marks that a judge gave, or why there are none."""
+    """The scores that a judge gave, or why there are none."""
 
-    marks: Mapping[str, Any] | None
+    scores: Mapping[str, Any] | None
     reason: str = ""
 
 
@@ -80,7 +80,7 @@ class KeptAnswers:
         self._text = ""
         self._read()
 
-    def marks(self, key: str) -> Mapping[str, Any] | None:
+    def answer(self, key: str) -> Mapping[str, Any] | None:
         """The answer; None if nothing usable was answered."""
         return self._known.get(key)
 
@@ -89,17 +89,17 @@ class KeptAnswers:
         found: Sequence[Mapping[str, Any]] = self._known.get("usage", {}).get(key, ())
         return found
 
-    def note(self, key: str, usages: Sequence[dict[str, Any]], marks: Mapping[str, Any] | None) -> None:
-        """Keep what a request counted (each with the host that was asked), and its marks unless they are None."""
-        if not usages and marks is None:
+    def note(self, key: str, usages: Sequence[dict[str, Any]], scores: Mapping[str, Any] | None) -> None:
+        """Keep what a request counted (each with the host that was asked), and its scores unless they are None."""
+        if not usages and scores is None:
             return
 
         def pieces() -> Iterator[str]:
             self._read(sets_aside=True)  # again: another process may have added to it
             if usages:
                 self._known.setdefault("usage", {}).setdefault(key, []).extend(usages)
-            if marks is not None:
-                self._known[key] = marks
+            if scores is not None:
+                self._known[key] = scores
             self._text = json_text(self._known)
             yield self._text
 
@@ -147,22 +147,22 @@ class JudgeRequest:
 
     @property
     def known(self) -> Mapping[str, Any] | None:
-        """The marks that were answered before; None if there are none that can be used."""
-        marks = self.kept.marks(self.key)
+        """The scores that were answered before; None if there are none that can be used."""
+        scores = self.kept.answer(self.key)
         try:
-            if marks is not None:
-                self.check(marks)
+            if scores is not None:
+                self.check(scores)
         except NOT_OF_FORM:
             return None
-        return marks
+        return scores
 
-    def check(self, marks: Mapping[str, Any]) -> None:
+    def check(self, scores: Mapping[str, Any]) -> None:
         """Raises as `Check` does; InputError also for a number in place of yes or no, if the judge gives none."""
-        self.question.check(marks, self.question.evidence)
+        self.question.check(scores, self.question.evidence)
         if self.judge.gives_probabilities:
             return
         for where in (each.where for each in self.question.rubric.questions if not each.levels):
-            answer: Any = marks
+            answer: Any = scores
             for step in where:
                 answer = answer[step]
             if isinstance(answer, float):
@@ -236,7 +236,7 @@ def ask_each_once(requests: Sequence[JudgeRequest], desk: Desk, jobs: int, show:
     """
     unlike = {(id(each.kept), each.key): each for each in requests}
     kept = sum(each.known is not None for each in unlike.values())
-    unusable = sum(each.kept.marks(each.key) is not None for each in unlike.values()) - kept
+    unusable = sum(each.kept.answer(each.key) is not None for each in unlike.values()) - kept
     answers = {}
     context = copy_context()  # stated prices hold in its threads, too
     with ThreadPoolExecutor(jobs) as pool:
@@ -258,11 +258,11 @@ def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:
     for _ in range(TRIES):
         if not desk.may_begin():
             return JudgeAnswer(None, f"{NOT_ASKED}: {desk.stopped}")
-        marks, failure, unusable = None, "", ""
+        scores, failure, unusable = None, "", ""
         try:
-            given = json_value(json.dumps(dict(request.judge.mark(question.rubric, asked))))  # as it will be kept
+            given = json_value(json.dumps(dict(request.judge.score(question.rubric, asked))))  # as it will be kept
             request.check(given)
-            marks = given
+            scores = given
         except SettingsError:
             raise
         except RefusalError as error:
@@ -275,10 +275,10 @@ def _answer(request: JudgeRequest, desk: Desk) -> JudgeAnswer:
             reason = unusable = str(error)
         finally:
             usages = [_stored(usage, request.judge) for usage in request.judge.counted()]
-            request.kept.note(key, usages, marks)
+            request.kept.note(key, usages, scores)
             desk.ended(cost_of(usages), failure or unusable)
-        if marks is not None:
-            return JudgeAnswer(marks)
+        if scores is not None:
+            return JudgeAnswer(scores)
         if not failure:
             asked = {**question.evidence, "your_last_answer_could_not_be_used": reason}
     return JudgeAnswer(None, reason)

@@ -22,7 +22,7 @@ from fdbcore.runs.pages import WRITTEN, keep_others_in, write_results
 from fdbcore.runs.replay import ReplaySettings, replay_session
 from fdbcore.runs.replay_jobs import Replays
 from fdbcore.runs.replay_many import replay_corpus
-from fdbcore.runs.requests import Place, check_vads
+from fdbcore.runs.requests import Place, check_vads, renamed
 from fdbcore.runs.watch import ReplayWatch
 from fdbcore.runtime.executor import Executor, Workers
 from fdbcore.session.vad import check_usable
@@ -180,6 +180,7 @@ def replay(
     return replayed_call(planned_replay(named, asked, several=False, detectors=detectors), watch or ReplayWatch())[0]
 
 
+@renamed(**{f"marks{of}": f"agent_log{of}" for of in ("", "_offset_ms", "_session")})
 def replay_all(
     *paths: Place,
     out: Place = "fdbcore-run",
@@ -192,9 +193,9 @@ def replay_all(
     pair: tuple[str, str] | None = None,
     meta: Place | None = None,
     labels: Place | None = None,
-    marks: Place | None = None,
-    marks_offset_ms: float | None = None,
-    marks_session: str | None = None,
+    agent_log: Place | None = None,
+    agent_log_offset_ms: float | None = None,
+    agent_log_session: str | None = None,
     leave_out: Sequence[tuple[float, float | None]] | None = None,
     detectors: Sequence[str] = (),
     jobs: int | None = None,
@@ -207,13 +208,13 @@ def replay_all(
     paths: files, folders (searched), patterns ("calls/*.wav") or lists (.txt), as `fdbcore replay` takes them. pair: if
     each call has two files, the patterns of side A's and side B's ("*-caller.wav", "*-agent.wav"). meta: a CSV table of
     the calls, joined by path and file name; its columns a_file and b_file pair files, too, and measure_from, measure_to
-    and leave_out say what to leave out of a call. labels: a label file, or a folder of them. marks: agents' own logs,
-    as a file, a folder or a pattern; or the table's column agent_log_file names them. marks_offset_ms: what to add to
-    their times (default: estimated). marks_session: which of their entries count, by a text in them. jobs: processes;
-    by default one for each processor. engine: the address of a Ray cluster in their place. store: that of an object
-    store, if its machines do not all see `out`. The other arguments are those of `replay`. "oddities" in corpus.json
-    lists what did not fit. A call that fails stops no other: `calls` of the result has the status and the reason of
-    each.
+    and leave_out say what to leave out of a call. labels: a label file, or a folder of them. agent_log: agents'
+    own logs, as a file, a folder or a pattern; or the table's column agent_log_file names them. agent_log_offset_ms:
+    what to add to their times (default: estimated). agent_log_session: a text in those of their entries that count.
+    jobs: processes; by default one for each processor. engine: the address of a Ray cluster in their place. store: that
+    of an object store, if its machines do not all see `out`. The other arguments are those of `replay`. "oddities" in
+    corpus.json lists what did not fit. A call that fails stops no other: `calls` of the result has the status and the
+    reason of each.
 
     InputError for files and tables that cannot be used, SettingsError if `out` is not a run, RecordingError if it
     cannot be written. Processes are spawned, so a script that calls this needs the usual `if __name__ == "__main__"`.
@@ -225,9 +226,9 @@ def replay_all(
         pair=pair,
         meta=_path(meta),
         labels=_path(labels),
-        marks=_path(marks),
-        marks_offset_ms=marks_offset_ms,
-        marks_session=marks_session,
+        agent_log=_path(agent_log),
+        agent_log_offset_ms=agent_log_offset_ms,
+        agent_log_session=agent_log_session,
         leave_out=asked_spans(leave_out),
     )
     asked = ReplaySettings(Path(out), vad, asdict(settings) if settings else {}, False, line_open, count_bad_input)

@@ -212,6 +212,22 @@ def asked_by(
     return decorate
 
 
+def renamed(**names: str) -> Callable[[Callable[Fields, Result]], Callable[Fields, Result]]:
+    """Makes a function take its arguments by their earlier `names`, too, for one release, and say so."""
+
+    def decorate(work: Callable[Fields, Result]) -> Callable[Fields, Result]:
+        @wraps(work)
+        def of_both(*fields: Fields.args, **named: Fields.kwargs) -> Result:
+            for earlier in names.keys() & named.keys():
+                warnings.warn(f"{earlier} is called {names[earlier]} now", FutureWarning, stacklevel=2)
+                named[names[earlier]] = named.pop(earlier)
+            return work(*fields, **named)
+
+        return of_both
+
+    return decorate
+
+
 def option_values(options: Sequence[Option], given: Mapping[str, Any], of: str) -> dict[str, Any]:
     """The values of options by name: those that are given, else those of options that are not.
 

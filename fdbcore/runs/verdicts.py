@@ -32,7 +32,7 @@ class Verdict(NamedTuple):
 
 def verdict_of(answers: Sequence[JudgeAnswer]) -> Verdict:
     """The verdict of more than half of the answers that have one; none if they are split."""
-    repeats = tuple(None if each.marks is None else _yes(each.marks["right"]) for each in answers)
+    repeats = tuple(None if each.scores is None else _yes(each.scores["right"]) for each in answers)
     known = [each for each in repeats if each is not None]
     missing = why_not(answers) or (CANNOT_TELL if None in repeats else "")
     if not known:
@@ -41,12 +41,12 @@ def verdict_of(answers: Sequence[JudgeAnswer]) -> Verdict:
         return Verdict(None, f"{len(known)} answers are split", repeats, missing)
     right = 2 * sum(known) > len(known)
     first = next(each for each, is_right in zip(answers, repeats, strict=True) if is_right is right)
-    return Verdict(right, str((first.marks or {}).get("reason", "")), repeats, missing)
+    return Verdict(right, str((first.scores or {}).get("reason", "")), repeats, missing)
 
 
 def why_not(answers: Sequence[JudgeAnswer]) -> str:
     """The reason why the first answer that cannot be used cannot; "" if all can."""
-    return next((each.reason for each in answers if each.marks is None), "")
+    return next((each.reason for each in answers if each.scores is None), "")
 
 
 def _yes(right: bool | float | None) -> bool | None:
@@ -54,8 +54,8 @@ def _yes(right: bool | float | None) -> bool | None:
     return None if right is None else right > 0.5
 
 
-def check_verdict(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
+def check_verdict(scores: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
     """InputError unless the verdict is yes, no, null, or a probability of yes."""
-    right = marks["right"]
+    right = scores["right"]
     if not (right is None or isinstance(right, bool) or (isinstance(right, float) and 0 <= right <= 1)):
         raise InputError(f"right: expected true, false or null, got {right!r}")

@@ -60,7 +60,7 @@ _TOO_COARSE: Final = {
 _FORMS: Final = '{"time": seconds or ISO 8601, "name": text}, or a log of OpenTelemetry, LiveKit, Pipecat or Vapi'
 
 
-class Mark(NamedTuple):
+class LogEvent(NamedTuple):
     """One entry of a log. time_s: on the log's own clock."""
 
     time_s: float
@@ -78,7 +78,7 @@ class LogFile(NamedTuple):
 class ReadLog(NamedTuple):
     """The entries of a log, sorted by time, and which others are left out and why, a text each."""
 
-    marks: list[Mark]
+    events: list[LogEvent]
     left_out: list[str]
 
 
@@ -89,7 +89,7 @@ def read_log(path: Path, session: str | None = None) -> ReadLog:
     entry that can be used, if most of them cannot, or for a document of a vendor that holds no times of stages.
     """
     text = _COLOUR.sub("", text_of(path))
-    left_out, marks = list[str](), list[Mark]()
+    left_out, events = list[str](), list[LogEvent]()
     try:
         document = _document(text)
     except ValueError as error:
@@ -102,7 +102,7 @@ def read_log(path: Path, session: str | None = None) -> ReadLog:
             raise InputError(f"{path}: expected entries that hold {session!r}, got none")
     for where, read, content, _ in items:
         try:
-            marks += [mark for mark in read(content) if _is_possible(mark)]
+            events += [event for event in read(content) if _is_possible(event)]
         except KeyError as error:
             left_out.append(f"{path}: {where}: expected {_FORMS}, got one without {error}")
         except ValueError as error:
@@ -111,9 +111,9 @@ def read_log(path: Path, session: str | None = None) -> ReadLog:
             left_out.append(f"{path}: {where}: expected {_FORMS}, got one of another form")
     if left_out and 2 * len(left_out) > len(items):
         raise InputError(left_out[0])
-    if not marks:
-        raise InputError(f"{path}: expected marks, got {'an empty file' if not text.strip() else 'none in it'}")
-    return ReadLog(sorted(marks), left_out)
+    if not events:
+        raise InputError(f"{path}: expected entries, got {'an empty file' if not text.strip() else 'none in it'}")
+    return ReadLog(sorted(events), left_out)
 
 
 def session_hint(log: LogFile) -> str:
@@ -133,9 +133,9 @@ def session_hint(log: LogFile) -> str:
     return f". Its entries name {named}: expected --agent-log-session, or a column agent_log_session of --meta"
 
 
-def _is_possible(mark: Mark) -> bool:
-    if abs(mark.time_s) > LATEST_S:
-        raise ValueError(f"expected seconds, at most {LATEST_S:g}, got {mark.time_s:g}: {mark.name[:80]!r}")
+def _is_possible(event: LogEvent) -> bool:
+    if abs(event.time_s) > LATEST_S:
+        raise ValueError(f"expected seconds, at most {LATEST_S:g}, got {event.time_s:g}: {event.name[:80]!r}")
     return True
 
 
@@ -170,7 +170,7 @@ class _Item(NamedTuple):
     """A part of a log that is read by itself: its place, what reads it, its content, and the text printed before it."""
 
     where: str
-    read: Callable[[Any], Iterable[Mark]]
+    read: Callable[[Any], Iterable[LogEvent]]
     content: Any
     before: str = ""
 
@@ -190,7 +190,7 @@ def _items(found: Mapping[str, Any] | list[Any]) -> Iterator[_Item]:
         yield from _numbered("message", _vapi, _inner([found.get("artifact") or found], "messages"))
 
 
-def _numbered(what: str, read: Callable[[Any], Iterable[Mark]], items: Iterable[Any]) -> Iterator[_Item]:
+def _numbered(what: str, read: Callable[[Any], Iterable[LogEvent]], items: Iterable[Any]) -> Iterator[_Item]:
     return (_Item(f"{what} {number}", read, item) for number, item in enumerate(items, 1))
 
 
@@ -234,18 +234,18 @@ def _of_json(entry: object, where: str) -> Iterator[_Item]:
         yield item._replace(where=f"{where}, {item.where}" if where else item.where)
 
 
-def _entry(values: object) -> Iterable[Mark]:
+def _entry(values: object) -> Iterable[LogEvent]:
     if not isinstance(values, dict):
         raise _unknown(values)
     if "record" in values and "text" in values:  # loguru's JSON
         record = values["record"]
         return _pipecat((record["time"]["timestamp"], record["message"]))
     if "timestamp" in values and "message" in values:  # LiveKit's JSON log
-        return [Mark(_time_s(values["timestamp"], "timestamp"), str(values["message"]))]
+        return [LogEvent(_time_s(values["timestamp"], "timestamp"), str(values["message"]))]
     return [_own(values)]
 
 
-def _unreadable(line: str) -> Iterable[Mark]:
+def _unreadable(line: str) -> Iterable[LogEvent]:
     raise _unknown(line)
 
 
@@ -270,41 +270,41 @@ def _unknown(found: object) -> InputError:
     return InputError(f"expected {_FORMS}, got {text[:80]!r}")
 
 
-def _own(values: Mapping[str, Any]) -> Mark:
+def _own(values: Mapping[str, Any]) -> LogEvent:
     if "time" not in values or "name" not in values:
         raise _unknown(values)
     if not isinstance(name := values["name"], str) or not name:
         raise InputError(f"name: expected a text, got {name!r}")
-    return Mark(_time_s(values["time"], "time"), name)
+    return LogEvent(_time_s(values["time"], "time"), name)
 
 
-def _pipecat(entry: tuple[object, str]) -> Iterator[Mark]:
+def _pipecat(entry: tuple[object, str]) -> Iterator[LogEvent]:
     """The stage that a message of Pipecat's log reports, if it reports one. entry: its time and its text."""
     time, message = entry
     for expression, name in _PIPECAT:
         if found := expression.fullmatch(message):
-            yield Mark(_time_s(time, "time"), name.format(found[1]))
+            yield LogEvent(_time_s(time, "time"), name.format(found[1]))
             return
 
 
-def _of_span(span: Mapping[str, Any]) -> Iterator[Mark]:
+def _of_span(span: Mapping[str, Any]) -> Iterator[LogEvent]:
     """Start, first output and end of a span, and its events."""
     name, start_s = span["name"], _number(span, "startTimeUnixNano") * _NS
-    yield Mark(start_s, f"{name} begins")
+    yield LogEvent(start_s, f"{name} begins")
     if end_ns := _number({"endTimeUnixNano": 0, **span}, "endTimeUnixNano"):
-        yield Mark(end_ns * _NS, f"{name} ends")
+        yield LogEvent(end_ns * _NS, f"{name} ends")
     output_s = start_s + _first_output_s(span)
     if name != "stt" and output_s <= (end_ns * _NS or math.inf):
-        yield Mark(output_s, f"{name} first output")
+        yield LogEvent(output_s, f"{name} first output")
     for event in span.get("events", ()):
-        yield Mark(_number(event, "timeUnixNano") * _NS, f"{name}: {event['name']}")
+        yield LogEvent(_number(event, "timeUnixNano") * _NS, f"{name}: {event['name']}")
 
 
-def _of_record(entry: Mapping[str, Any]) -> Iterator[Mark]:
+def _of_record(entry: Mapping[str, Any]) -> Iterator[LogEvent]:
     time_ns = _number(entry, "timeUnixNano") if entry.get("timeUnixNano") else 0.0
     time_ns = time_ns or _number(entry, "observedTimeUnixNano")
     if name := entry.get("eventName") or entry.get("body", {}).get("stringValue"):
-        yield Mark(time_ns * _NS, str(name))
+        yield LogEvent(time_ns * _NS, str(name))
 
 
 def _first_output_s(span: Mapping[str, Any]) -> float:
@@ -326,31 +326,31 @@ _LIVEKIT_EVENTS: Final[Mapping[str, Callable[[Mapping[str, Any]], str | None]]] 
 }
 
 
-def _livekit_event(event: Mapping[str, Any]) -> Iterator[Mark]:
+def _livekit_event(event: Mapping[str, Any]) -> Iterator[LogEvent]:
     """An event of a session report of LiveKit Agents."""
     if named := _LIVEKIT_EVENTS.get(event["type"]):
-        yield Mark(_time_s(event["created_at"], "created_at"), str(named(event)))
+        yield LogEvent(_time_s(event["created_at"], "created_at"), str(named(event)))
 
 
-def _livekit_item(item: Mapping[str, Any]) -> Iterator[Mark]:
+def _livekit_item(item: Mapping[str, Any]) -> Iterator[LogEvent]:
     """Times in the metrics of a message in a session report of LiveKit Agents."""
     metrics = item.get("metrics") or {}
     times_s = {name: _time_s(metrics[name], name) for name in _LIVEKIT_TIMES if metrics.get(name) is not None}
     for name, time_s in times_s.items():
-        yield Mark(time_s, f"{item['role']} {_LIVEKIT_TIMES[name]}")
+        yield LogEvent(time_s, f"{item['role']} {_LIVEKIT_TIMES[name]}")
     if metrics.get("end_of_turn_delay") is not None and "stopped_speaking_at" in times_s:
-        yield Mark(times_s["stopped_speaking_at"] + _number(metrics, "end_of_turn_delay"), "turn decided")
+        yield LogEvent(times_s["stopped_speaking_at"] + _number(metrics, "end_of_turn_delay"), "turn decided")
     if metrics.get("tts_node_ttfb") is not None and "started_speaking_at" in times_s:
         latency_s = _number(metrics, "playback_latency") if metrics.get("playback_latency") else 0.0
         # `tts_node_ttfb` counts from the first token of text.
-        yield Mark(times_s["started_speaking_at"] - latency_s - _number(metrics, "tts_node_ttfb"), "first token")
+        yield LogEvent(times_s["started_speaking_at"] - latency_s - _number(metrics, "tts_node_ttfb"), "first token")
 
 
-def _vapi(message: Mapping[str, Any]) -> Iterator[Mark]:
+def _vapi(message: Mapping[str, Any]) -> Iterator[LogEvent]:
     """A message of a Vapi call; `secondsFromStart` is in seconds, `time` and `endTime` are in milliseconds."""
     if "secondsFromStart" not in message.keys():  # a text has none
         return
     start_s, role = _number(message, "secondsFromStart"), message["role"]
-    yield Mark(start_s, f"{role} begins")
+    yield LogEvent(start_s, f"{role} begins")
     if "endTime" in message:
-        yield Mark(start_s + (_number(message, "endTime") - _number(message, "time")) / 1000, f"{role} ends")
+        yield LogEvent(start_s + (_number(message, "endTime") - _number(message, "time")) / 1000, f"{role} ends")

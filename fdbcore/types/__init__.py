@@ -225,7 +225,7 @@ class Reply:
 class RubricQuestion:
     """One question of a rubric. levels: what 1, 2, ... mean; none for yes or no.
 
-    where: the place of its answer in the marks: names of fields, and numbers of items from 0.
+    where: the place of its answer in the scores: names of fields, and numbers of items from 0.
     """
 
     ask: str
@@ -243,9 +243,9 @@ EVIDENCE_ONLY: Final[Mapping[str, str]] = {
 @dataclass(frozen=True, slots=True)
 class Rubric:
     """The rubric of a judge. text: the instructions that it gets, which end with EVIDENCE_ONLY. schema: the JSON Schema
-    of its marks, an object.
+    of its scores, an object.
 
-    questions: the same, one by one, for judges that answer questions; frame: the marks, but for their answers.
+    questions: the same, one by one, for judges that answer questions; frame: the scores, but for their answers.
     language: of the text, one of EVIDENCE_ONLY.
     """
 

@@ -2,14 +2,19 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 from helpers.commands import command
 
+import fdbcore
 from fdbcore.cli.lazy import RENAMED
 from fdbcore.cli.replay import replay
 from fdbcore.cli.report import report
+from fdbcore.errors import SettingsError
 from fdbcore.sources.names import Oddities
 from fdbcore.sources.tables import read_table
+from fdbcore.sources.word_source import word_source_of
 
 
 def test_each_option_has_its_name_of_today() -> None:
@@ -35,3 +40,22 @@ def test_columns_have_their_earlier_names_too(tmp_path: Path) -> None:
         "file": "a.wav", "agent_log_file": "a.jsonl", "agent_log_offset_ms": "5", "agent_log_session": "x",
     }  # fmt: skip
     assert "'marks_file' as agent_log_file" in str(noted.found)
+
+
+def test_arguments_of_the_library_have_their_earlier_names_too(tmp_path: Path) -> None:
+    call = tmp_path / "call.wav"
+    soundfile.write(call, np.zeros((48_000, 2), np.int16), 48_000)
+    with (
+        pytest.warns(FutureWarning, match="^marks_session is called agent_log_session now$"),
+        pytest.raises(SettingsError, match=r"^--agent-log-session: expected --agent-log"),
+    ):
+        fdbcore.replay_all(call, out=tmp_path / "run", marks_session="x")  # type: ignore[call-arg]
+
+
+def test_the_earlier_address_of_self_reported_words_works_and_says_so(tmp_path: Path) -> None:
+    for given in (["--transcriber", "told"], ["--transcriber=told"]):
+        told = command("transcribe", tmp_path, *given).stderr.splitlines()
+        assert told[0] == "fdbcore transcribe: --transcriber told is called self-reported now"
+        assert "expected one of" not in told[1], "the address is known"
+    with pytest.warns(FutureWarning, match="^told is called self-reported now$"):
+        assert word_source_of("told").name == "self-reported"

@@ -19,7 +19,7 @@ from fdbcore.results.suite import ItemSuite
 from fdbcore.runs.plan import users_of
 from fdbcore.sources.clips import clips_in
 from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Material, Option, Problem, Rubric, SideA
-from fdbcore.types.scorecard import Measure, Scorecard, ScoredCase, SuiteViews
+from fdbcore.types.scorecard import Measure, Scorecard, ShownItem, SuiteViews
 from fdbcore.types.usage import Service
 
 
@@ -40,7 +40,7 @@ class Strict(Judge):
 
     name = "strict:one"
 
-    def mark(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+    def score(self, rubric: Rubric, evidence: Mapping[str, Any]) -> Mapping[str, Any]:
         if evidence["call"].endswith("two"):
             raise InputError(f"{self.name}: {rubric.name}: no opinion of {evidence['call']}")
         return {"polite": 5 if evidence["answered"] else 1}
@@ -68,7 +68,7 @@ class Views(SuiteViews):
     def legend(self) -> str:
         return "<p>A tick is an answer.</p>"
 
-    def picture(self, case: ScoredCase) -> str:
+    def picture(self, case: ShownItem) -> str:
         return f"<svg><title>{case.id}</title></svg>"
 
     def section(self) -> str:
@@ -117,7 +117,7 @@ class Answers(ItemSuite):
             values = {"answered": [float(answered)]}
             if judge is not None:
                 try:
-                    values["polite"] = [float(judge.mark(POLITE, {"call": call.name, "answered": answered})["polite"])]
+                    values["polite"] = [float(judge.score(POLITE, {"call": call.name, "answered": answered})["polite"])]
                 except InputError as error:
                     problems.append(Problem(call.name, str(error)))
             system, clip = call.columns["system"], call.columns["clip"]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fdbcore.sources.agent_logs import Mark
+from fdbcore.sources.agent_logs import LogEvent
 
 DECIDED_S = 0.2
 
@@ -54,24 +54,24 @@ def log_of(
     jitter_s: float = 0.03,
     missing: float = 0.0,
     without: Sequence[str] = (),
-) -> list[Mark]:
+) -> list[LogEvent]:
     """A log by a clock that shows clock_s at the start of the recording, and runs too slow by drift_ppm.
 
     Each mark is off by up to jitter_s to both sides; a share `missing` of them is not there.
     """
-    marks = []
+    events = []
     for exchange in found:
         times: Mapping[str, float] = truth_s(exchange)
         for name, time_s in times.items():
             if name not in without and rng.random() >= missing:
                 noted_s = time_s + rng.uniform(-jitter_s, jitter_s)
-                marks.append(Mark(noted_s / (1 + drift_ppm * 1e-6) + clock_s, name))
-    return sorted(marks)
+                events.append(LogEvent(noted_s / (1 + drift_ppm * 1e-6) + clock_s, name))
+    return sorted(events)
 
 
-def save(path: Path, marks: Sequence[Mark]) -> Path:
+def save(path: Path, events: Sequence[LogEvent]) -> Path:
     """Write a log as lines, in any order and with further keys."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = (json.dumps({"time": mark.time_s, "name": mark.name, "more": 1}) for mark in reversed(marks))
+    lines = (json.dumps({"time": event.time_s, "name": event.name, "more": 1}) for event in reversed(events))
     path.write_text("".join(f"{line}\n" for line in lines))
     return path

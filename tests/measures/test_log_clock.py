@@ -16,7 +16,7 @@ from fdbcore.analysis.stages import stage_table
 from fdbcore.errors import InputError
 from fdbcore.measures.agent_log import laid
 from fdbcore.measures.log_clock import find_clock, in_log, on_timeline
-from fdbcore.sources.agent_logs import Mark, read_log
+from fdbcore.sources.agent_logs import LogEvent, read_log
 
 TRANSPORT_S = 0.05
 
@@ -44,8 +44,8 @@ def test_names_that_agree_place_the_log_of_a_short_call() -> None:
     rng, held, studies = np.random.default_rng(21), 0, 200
     for _ in range(studies):
         drawing, found = exchanges(rng, 5)
-        marks, talk = log_of(rng, found), dialogue(drawing)
-        clock = find_clock(marks, talk)
+        events, talk = log_of(rng, found), dialogue(drawing)
+        clock = find_clock(events, talk)
         assert (clock.anchor, clock.place, clock.matched) == ("audio_out", "starts of B's turns", 5)
         assert clock.also == ["playback_finished"]
         assert abs(clock.offset_s + 1000 - TRANSPORT_S) < 0.03
@@ -54,13 +54,13 @@ def test_names_that_agree_place_the_log_of_a_short_call() -> None:
         held += clock.low_s <= -1000 + TRANSPORT_S <= clock.high_s
         for only in ("audio_out", "playback_finished"):
             with pytest.raises(InputError, match=r"fits 5 \w+ of B's turns; at least 6 are needed, or 9 of several"):
-                find_clock([mark for mark in marks if mark.name == only], talk)
-        apart = [Mark(mark.time_s + 1.2 * (mark.name == "playback_finished"), mark.name) for mark in marks]
+                find_clock([event for event in events if event.name == only], talk)
+        apart = [LogEvent(event.time_s + 1.2 * (event.name == "playback_finished"), event.name) for event in events]
         with pytest.raises(InputError, match="its clock cannot be found"):
             find_clock(sorted(apart), talk)
-        twice = [mark for mark in marks if mark.name == "audio_out"]
+        twice = [event for event in events if event.name == "audio_out"]
         with pytest.raises(InputError, match="its clock cannot be found"):  # one place tells the same twice
-            find_clock(sorted([*twice, *(Mark(mark.time_s, "audio sent") for mark in twice)]), talk)
+            find_clock(sorted([*twice, *(LogEvent(event.time_s, "audio sent") for event in twice)]), talk)
     assert held / studies > 0.95 - 2 * 0.016
 
 
@@ -97,10 +97,10 @@ def test_drift_over_a_long_call_is_found(ppm: float) -> None:
     clock = find_clock(log_of(rng, found, drift_ppm=ppm, missing=0.1), dialogue(drawing))
     assert clock.drift_ppm == pytest.approx(ppm, abs=6)
     assert clock.offset_s == pytest.approx(-1000 + TRANSPORT_S, abs=0.02)
-    mark = Mark(1234.5, "x")
-    assert in_log(clock, on_timeline(clock, mark)) == pytest.approx(mark)
+    event = LogEvent(1234.5, "x")
+    assert in_log(clock, on_timeline(clock, event)) == pytest.approx(event)
     last = log_of(rng, found[-1:], drift_ppm=ppm, jitter_s=0)
-    (heard,) = (on_timeline(clock, mark).time_s for mark in last if mark.name == "audio_out")
+    (heard,) = (on_timeline(clock, event).time_s for event in last if event.name == "audio_out")
     assert heard == pytest.approx(found[-1].onset_s, abs=0.02)
 
 
@@ -124,7 +124,7 @@ def test_the_log_of_another_call_is_refused() -> None:
 def test_a_regular_conversation_is_ambiguous_and_refused() -> None:
     regular = " ".join(f"{6 * k:g}-{6 * k + 2:g}" for k in range(10))
     answers = " ".join(f"{6 * k + 3:g}-{6 * k + 5:g}" for k in range(10))
-    every_six_s = [Mark(6.0 * k, "audio_out") for k in range(10)]
+    every_six_s = [LogEvent(6.0 * k, "audio_out") for k in range(10)]
     with pytest.raises(InputError, match="'audio_out' fits 10 starts of B's turns with one offset, but 9 with another"):
         find_clock(every_six_s, dialogue(f"A {regular} | B {answers}"))
 
@@ -134,8 +134,8 @@ def test_too_few_turns_are_refused() -> None:
     drawing, found = exchanges(rng, 3)
     with pytest.raises(InputError, match=r"can fit only 3 \w+ of B's turns; at least 6 are needed, or 9 of several"):
         find_clock(log_of(rng, found), dialogue(drawing))
-    with pytest.raises(InputError, match=r"no mark says that somebody begins or ends to speak \(but endpoint, EOU m"):
-        find_clock([Mark(1.0, "endpoint"), Mark(2.0, "EOU metrics")], dialogue(drawing))
+    with pytest.raises(InputError, match=r"no event says that somebody begins or ends to speak \(but endpoint, EOU m"):
+        find_clock([LogEvent(1.0, "endpoint"), LogEvent(2.0, "EOU metrics")], dialogue(drawing))
 
 
 @pytest.mark.parametrize(
@@ -145,14 +145,14 @@ def test_what_says_that_b_ended_is_no_anchor_for_onsets(name: str) -> None:
     """Marks a constant time after B's onsets, as a short prompt's end would be: they may anchor ends alone."""
     rng = np.random.default_rng(6)
     drawing, found = exchanges(rng)
-    at_onsets = [Mark(exchange.onset_s + 0.8, name) for exchange in found]
+    at_onsets = [LogEvent(exchange.onset_s + 0.8, name) for exchange in found]
     with pytest.raises(InputError, match="ends of B's turns"):
         find_clock(at_onsets, dialogue(drawing))
-    at_ends = [Mark(exchange.done_s + 7.0, name) for exchange in found]
+    at_ends = [LogEvent(exchange.done_s + 7.0, name) for exchange in found]
     clock = find_clock(at_ends, dialogue(drawing))
     assert clock.place == "ends of B's turns"
     assert clock.offset_s == pytest.approx(-7.0, abs=1e-6)
-    both = sorted([*at_ends, *(Mark(exchange.onset_s - 0.05, "audio_out") for exchange in found)])
+    both = sorted([*at_ends, *(LogEvent(exchange.onset_s - 0.05, "audio_out") for exchange in found)])
     assert find_clock(both, dialogue(drawing)).anchor == "audio_out"
 
 
@@ -160,7 +160,7 @@ def test_when_a_begins_to_speak_is_an_anchor_too() -> None:
     rng = np.random.default_rng(7)
     drawing, found = exchanges(rng)
     begins = [float(span.split("-")[0]) for span in drawing.split("|")[0].split()[1:]]
-    clock = find_clock([Mark(begin + 0.2 + 50, "User started speaking") for begin in begins], dialogue(drawing))
+    clock = find_clock([LogEvent(begin + 0.2 + 50, "User started speaking") for begin in begins], dialogue(drawing))
     assert (clock.place, clock.matched, clock.of) == ("starts of A's turns", len(found), len(found))
     assert clock.offset_s == pytest.approx(-50.2, abs=1e-6)
 
@@ -170,31 +170,31 @@ def test_the_decision_that_a_has_finished_is_no_anchor() -> None:
     rng = np.random.default_rng(8)
     drawing, found = exchanges(rng)
     with pytest.raises(InputError, match="its clock cannot be found"):
-        find_clock([Mark(exchange.end_s + 0.5, "endpoint") for exchange in found], dialogue(drawing))
+        find_clock([LogEvent(exchange.end_s + 0.5, "endpoint") for exchange in found], dialogue(drawing))
 
 
 def test_of_marks_that_repeat_the_first_counts() -> None:
     rng = np.random.default_rng(9)
     drawing, found = exchanges(rng)
-    frames = [Mark(exchange.onset_s - 0.12 + 0.02 * k, "frame") for exchange in found for k in range(60)]
+    frames = [LogEvent(exchange.onset_s - 0.12 + 0.02 * k, "frame") for exchange in found for k in range(60)]
     clock = find_clock(sorted(frames), dialogue(drawing))
     assert clock.offset_s == pytest.approx(0.12, abs=1e-6)
 
 
 def test_a_log_in_another_unit_is_told_so() -> None:
     drawing, found = exchanges(np.random.default_rng(10))
-    marks = [Mark(1000 * exchange.onset_s, "audio_out") for exchange in found]
+    events = [LogEvent(1000 * exchange.onset_s, "audio_out") for exchange in found]
     with pytest.raises(InputError, match=r"its times span [\d,]+, the recording \d+ s: times are expected in seconds"):
-        find_clock(marks, dialogue(drawing))
+        find_clock(events, dialogue(drawing))
 
 
 def test_an_earlier_event_is_no_anchor_where_a_later_one_is_logged() -> None:
     """The model always needs the same time before B is heard, but playback is noted at any time: not a good clock."""
     rng = np.random.default_rng(11)
     drawing, found = exchanges(rng)
-    tokens = [Mark(exchange.onset_s - 0.5, "first token") for exchange in found]
+    tokens = [LogEvent(exchange.onset_s - 0.5, "first token") for exchange in found]
     assert find_clock(tokens, dialogue(drawing)).anchor == "first token"
-    loose = [Mark(exchange.onset_s - rng.uniform(0, 0.4), "playback started") for exchange in found]
+    loose = [LogEvent(exchange.onset_s - rng.uniform(0, 0.4), "playback started") for exchange in found]
     with pytest.raises(InputError, match="its clock cannot be found: 'playback started' fits at most"):
         find_clock(sorted([*tokens, *loose]), dialogue(drawing))
 
@@ -202,9 +202,9 @@ def test_an_earlier_event_is_no_anchor_where_a_later_one_is_logged() -> None:
 def test_a_name_that_fits_by_chance_elsewhere_does_not_win() -> None:
     rng = np.random.default_rng(12)
     drawing, found = exchanges(rng)
-    marks = log_of(rng, found, jitter_s=0.02, without=["playback_finished"])
-    elsewhere = [Mark(exchange.onset_s + 1030 + rng.uniform(-0.05, 0.05), "heartbeat") for exchange in found]
-    clock = find_clock(sorted([*marks, *elsewhere]), dialogue(drawing))
+    events = log_of(rng, found, jitter_s=0.02, without=["playback_finished"])
+    elsewhere = [LogEvent(exchange.onset_s + 1030 + rng.uniform(-0.05, 0.05), "heartbeat") for exchange in found]
+    clock = find_clock(sorted([*events, *elsewhere]), dialogue(drawing))
     assert clock.anchor == "audio_out"
     assert clock.offset_s == pytest.approx(-1000 + TRANSPORT_S, abs=0.03)
 
@@ -331,8 +331,8 @@ def test_the_stages_of_each_form(
     drawing, found = exchanges(rng, 14)
     found = [of for of in found if of.onset_s - of.end_s > DECIDED_S + MODEL_S + VOICE_S + SENT_S] or found
     (tmp_path / "log").write_text(written(found))
-    marks, talk = read_log(tmp_path / "log").marks, dialogue(drawing)
-    log = laid(marks, talk, find_clock(marks, talk))
+    logged, talk = read_log(tmp_path / "log").events, dialogue(drawing)
+    log = laid(logged, talk, find_clock(logged, talk))
     assert set(log["events"]) == set(events)
     table = stage_table([log])
     assert table is not None

@@ -17,7 +17,7 @@ from fdbcore.measures.agent_log import laid
 from fdbcore.measures.log_clock import find_clock, given_clock
 from fdbcore.recording.files import MARKS, REPORT, read_json
 from fdbcore.recording.reader import Recording
-from fdbcore.sources.agent_logs import Mark
+from fdbcore.sources.agent_logs import LogEvent
 
 STAGES = [
     "A's end to speech final",
@@ -54,16 +54,16 @@ def test_the_stages_of_an_answer_are_the_true_ones_and_sum_to_its_time() -> None
     assert table.stages[0].median_ms == pytest.approx(1000 * DECIDED_S, abs=0.1)
     assert table.stages[4].median_ms == pytest.approx(50, abs=0.1)
     assert [stage.missing for stage in (*table.stages, table.answer)] == [0] * 6
-    assert table.cautions == []
+    assert table.warnings == []
 
 
 def test_an_answer_without_a_mark_lacks_its_stages_and_keeps_its_sum() -> None:
     drawing, found = exchanges(np.random.default_rng(3))
     first_onset_s = found[0].onset_s
     marks = [
-        mark
-        for mark in log_of(np.random.default_rng(4), found, jitter_s=0)
-        if not (mark.name == "llm first token" and mark.time_s - 1000 < first_onset_s)
+        event
+        for event in log_of(np.random.default_rng(4), found, jitter_s=0)
+        if not (event.name == "llm first token" and event.time_s - 1000 < first_onset_s)
     ]
     table = stage_table([log := laid(marks, dialogue(drawing), EXACT)])
     assert table is not None
@@ -85,9 +85,9 @@ def test_an_event_that_few_answers_have_is_shown_only_if_it_is_known() -> None:
     drawing, found = exchanges(np.random.default_rng(5))
     marks = log_of(np.random.default_rng(6), found, jitter_s=0, without=["llm first token"])
     some = found[:4]
-    marks += [Mark(exchange.end_s + 0.3 + 1000, name) for exchange in some for name in ("ttft", "tool called")]
+    marks += [LogEvent(exchange.end_s + 0.3 + 1000, name) for exchange in some for name in ("ttft", "tool called")]
     assert laid(sorted(marks), dialogue(drawing), EXACT)["events"] == {**EVENTS, "first token": "ttft"}
-    marks += [Mark(exchange.end_s + 0.3 + 1000, "tool called") for exchange in found[4:]]
+    marks += [LogEvent(exchange.end_s + 0.3 + 1000, "tool called") for exchange in found[4:]]
     assert laid(sorted(marks), dialogue(drawing), EXACT)["events"]["tool called"] == "tool called"
 
 
@@ -98,11 +98,11 @@ def test_negative_medians_are_said_in_words() -> None:
     late = stage_table([laid(marks, dialogue(drawing), given_clock(-1000 + 0.1))])
     assert early is not None
     assert late is not None
-    assert early.cautions == [
+    assert early.warnings == [
         "in the median speech final comes 100 ms before A's end: the agent decides before A has finished, or the clock "
         "of the log is wrong"
     ]
-    assert late.cautions == [
+    assert late.warnings == [
         "in the median playback comes 50 ms after B's onset: it is noted late, or the clock of the log is wrong"
     ]
 
@@ -111,13 +111,13 @@ def test_known_events_keep_their_order_where_a_system_does_two_things_at_once() 
     """A model that is asked before the turn is decided: its token comes first in all answers."""
     drawing, found = exchanges(np.random.default_rng(10))
     marks = log_of(np.random.default_rng(11), found, jitter_s=0, without=["endpoint"])
-    late = [Mark(1000 + truth_s(each)["llm first token"] + 0.08, "endpoint") for each in found]
-    odd = [Mark(1000 + each.end_s + 0.01, "cache asked?") for each in found]
-    odd += [Mark(1000 + each.end_s + 0.02, "tool called") for each in found]
+    late = [LogEvent(1000 + truth_s(each)["llm first token"] + 0.08, "endpoint") for each in found]
+    odd = [LogEvent(1000 + each.end_s + 0.01, "cache asked?") for each in found]
+    odd += [LogEvent(1000 + each.end_s + 0.02, "tool called") for each in found]
     table = stage_table([laid(sorted([*marks, *late, *odd]), dialogue(drawing), EXACT)])
     assert table is not None
     assert list(table.events) == ["tool called", "speech final", "first token", "first audio", "playback"]
-    assert table.cautions == [
+    assert table.warnings == [
         "in the median first token comes 80 ms before speech final: the agent does both at once, or one of the names "
         "means something else"
     ]
@@ -127,11 +127,11 @@ def test_stages_of_one_tick_stand_in_the_order_of_an_answer() -> None:
     """In lockstep all of an answer comes in the tick in which the turn is over."""
     drawing, found = exchanges(np.random.default_rng(12))
     names = ("speech final", "transcribed", "first token", "first audio")
-    marks = [Mark(each.onset_s - 0.01, name) for each in found for name in names]
+    marks = [LogEvent(each.onset_s - 0.01, name) for each in found for name in names]
     table = stage_table([laid(marks, dialogue(drawing), given_clock(0.0))])
     assert table is not None
     assert tuple(table.events) == names
-    assert [text.split(":")[0] for text in table.cautions] == [
+    assert [text.split(":")[0] for text in table.warnings] == [
         "speech final, transcribed, first token and first audio come at the same time in most answers"
     ]
 
@@ -158,11 +158,11 @@ def planted_call(tmp_path: Path) -> tuple[Path, Path, list[Any]]:
     return tmp_path / "run", path, [(e.start_tick / 100, (e.end_tick or 0) / 100) for e in events]
 
 
-def planted_log(pairs: list[Any], clock_s: float = 1000.0) -> list[Mark]:
+def planted_log(pairs: list[Any], clock_s: float = 1000.0) -> list[LogEvent]:
     rng = np.random.default_rng(6)
     times = [(end + 0.2, onset - 0.05 - rng.exponential(0.01)) for end, onset in pairs]
     return sorted(
-        Mark(time + clock_s, name)
+        LogEvent(time + clock_s, name)
         for decided, out in times
         for time, name in ((decided, "endpoint"), ((decided + out) / 2, "model"), (out, "audio_out"))
     )
@@ -185,19 +185,21 @@ def test_the_report_of_a_call_shows_its_log(tmp_path: Path) -> None:
     assert "In the log: speech final: endpoint; playback: audio_out." in page
     assert str(tmp_path) not in page
     assert read_json(path / MARKS)["clock"]["anchor"] == "audio_out"
+    with pytest.warns(FutureWarning, match=r"^Recording\.marks is called agent_log now$"):
+        assert Recording(path).marks == Recording(path).agent_log == read_json(path / MARKS)
     save(tmp_path / "log.jsonl", planted_log(pairs, 1_700_000_000.25))
     # The marks lie 0.05 s and some ms before the sound, so the clock seems to be as much early.
     assert "offset 0:00 is 2023-11-14 22:13:20.1" in " ".join(command(*asked).stdout.split())
     save(tmp_path / "log.jsonl", planted_log(pairs))
     given = command(*asked, "--agent-log-offset-ms", "5")
     assert "offset +5 ms, as given" in given.stdout
-    assert "36 marks lie beyond the recording" in " ".join(given.stdout.split())
+    assert "36 events lie beyond the recording" in " ".join(given.stdout.split())
     assert "no answer has an event of the log" in " ".join(given.stdout.split())
 
 
 def test_a_log_that_does_not_fit_gives_no_stage_times_and_says_so_in_one_line(tmp_path: Path) -> None:
     run, path, pairs = planted_call(tmp_path)
-    log = save(tmp_path / "log.jsonl", [Mark(1.7 * mark.time_s, mark.name) for mark in planted_log(pairs)])
+    log = save(tmp_path / "log.jsonl", [LogEvent(1.7 * event.time_s, event.name) for event in planted_log(pairs)])
     told = command("report", run, "--call", "call0001", "--no-audio", "--agent-log", log, code=1)
     (line,) = told.stderr.splitlines()
     assert line.startswith(f"fdbcore report: {log}: no stage times: its clock cannot be found: '")
@@ -219,7 +221,7 @@ def test_a_replayed_file_takes_a_log(tmp_path: Path) -> None:
     assert [stage["n"] for stage in marks["stages"]] == [7] * 5
     again = command("replay", "--out", tmp_path / "again", tmp_path / "run" / "call", "--json")
     assert json.loads(again.stdout)["marks"]["answers"] == marks["answers"]
-    other = save(tmp_path / "other.jsonl", [Mark(1.0, "audio_out")])
+    other = save(tmp_path / "other.jsonl", [LogEvent(1.0, "audio_out")])
     told = command(*shared, "--agent-log", other, code=1)
     assert "response rate" in told.stdout
     assert told.stderr == (
@@ -254,7 +256,7 @@ def test_a_clock_that_was_given_wrong_is_told(tmp_path: Path) -> None:
 def test_what_cannot_be_a_log_is_a_wrong_argument(tmp_path: Path) -> None:
     call = write(tmp_path / "call.wav", voices("A 0.3-2 | B 2.4-4"))
     shared = ("replay", "--vad", "energy", "--out", tmp_path / "run", call)
-    log = save(tmp_path / "other.jsonl", [Mark(1.0, "audio_out")])
+    log = save(tmp_path / "other.jsonl", [LogEvent(1.0, "audio_out")])
     assert command(*shared, "--agent-log-offset-ms", "3").exit_code == 2
     assert command(*shared, "--agent-log", log, "--agent-log-offset-ms", "nan").exit_code == 2
     for text in ("", "no log\n"):
@@ -287,7 +289,7 @@ def test_of_a_log_that_names_its_calls_the_one_that_is_meant_can_be_said(tmp_pat
     for number in range(6):
         ends = np.sort(rng.uniform(0, pairs[-1][1], len(pairs)))
         marks = planted_log([(end_s, end_s + rng.uniform(0.5, 1.2)) for end_s in ends]) if number else own
-        entries += [{"time": mark.time_s, "name": mark.name, "call_id": f"c{number}"} for mark in marks]
+        entries += [{"time": event.time_s, "name": event.name, "call_id": f"c{number}"} for event in marks]
     log = tmp_path / "log.jsonl"
     log.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
     asked = ("report", run, "--call", "call0001", "--no-audio", "--agent-log", log)

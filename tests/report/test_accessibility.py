@@ -14,7 +14,7 @@ from helpers.commands import command
 from helpers.corpus import ROWS, build, replay
 from helpers.logged import save
 
-from fdbcore.sources.agent_logs import Mark
+from fdbcore.sources.agent_logs import LogEvent
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -67,7 +67,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (calls / "junk.wav").write_bytes(b"no audio at all" * 99)
     (folder / "calls.csv").write_text(ROWS)
     run = folder / "RUN"
-    save(folder / "logs" / "mixed.jsonl", [Mark(time_s, "audio out") for time_s in range(60)])
+    save(folder / "logs" / "mixed.jsonl", [LogEvent(time_s, "audio out") for time_s in range(60)])
     logs = ("--agent-log", folder / "logs", "--agent-log-offset-ms", "0")
     replay(calls, "--meta", folder / "calls.csv", *logs, out=run)
     shutil.copytree(run, folder / "OLD")

@@ -40,7 +40,7 @@ def test_a_damaged_file_is_set_aside_when_the_next_answer_comes(tmp_path: Path) 
         file = tmp_path / f"{number}.json"
         file.write_text(text)
         kept = KeptAnswers(file)
-        assert (kept.marks("a"), kept.usages("a"), file.read_text()) == (None, (), text)
+        assert (kept.answer("a"), kept.usages("a"), file.read_text()) == (None, (), text)
         kept.note("a", [], {"right": True})
         assert json.loads(file.read_text()) == {"a": {"right": True}}
         assert Path(f"{file}.damaged").read_text() == text

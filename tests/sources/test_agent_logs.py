@@ -10,8 +10,8 @@ import pytest
 
 from fdbcore.errors import InputError
 from fdbcore.recording.agent_log import Place
-from fdbcore.sources.agent_logs import Mark, read_log
-from fdbcore.sources.mark_names import event_of, events_of, place_of
+from fdbcore.sources.agent_logs import LogEvent, read_log
+from fdbcore.sources.log_event_names import event_of, events_of, place_of
 
 START_S = 1_793_500_000.125
 """Of a call, as seconds since 1970; with three digits every form can say it."""
@@ -157,7 +157,7 @@ def test_every_form_gives_its_entries(
     tmp_path: Path, text: str, start_s: float, entries: list[tuple[float, str]]
 ) -> None:
     (tmp_path / "log").write_text(text)
-    found = [(mark.time_s - start_s, mark.name) for mark in read_log(tmp_path / "log").marks]
+    found = [(event.time_s - start_s, event.name) for event in read_log(tmp_path / "log").events]
     wanted = sorted(entries)
     assert [name for _, name in found] == [name for _, name in wanted]
     assert [time_s for time_s, _ in found] == pytest.approx([time_s for time_s, _ in wanted], abs=1e-3)
@@ -167,15 +167,15 @@ def test_the_example_of_the_file_exporters_specification_is_read(tmp_path: Path)
     """OpenTelemetry Protocol File Exporter, "Examples": times in nanoseconds, as text."""
     span = {"name": "operationA", "startTimeUnixNano": "1581452772000000321", "endTimeUnixNano": "1581452773000000789"}
     (tmp_path / "log").write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"scope": {}, "spans": [span]}]}]}))
-    begins, ends = read_log(tmp_path / "log").marks
-    assert begins == Mark(pytest.approx(1_581_452_772.0, abs=1e-6), "operationA begins")  # type: ignore[arg-type]
-    assert ends == Mark(pytest.approx(1_581_452_773.0, abs=1e-6), "operationA ends")  # type: ignore[arg-type]
+    begins, ends = read_log(tmp_path / "log").events
+    assert begins == LogEvent(pytest.approx(1_581_452_772.0, abs=1e-6), "operationA begins")  # type: ignore[arg-type]
+    assert ends == LogEvent(pytest.approx(1_581_452_773.0, abs=1e-6), "operationA ends")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected marks, got an empty file"),
+        ("", "expected entries, got an empty file"),
         ("{", 'line 1: expected {"time": seconds or ISO 8601, "name": text}'),
         ('{"time": 1, "name": "x"}\n\n{"t": 1}\n{"t": 2}', "line 3: expected"),
         ('{"time": "1", "name": "x"}', "line 1: time: expected seconds as a number, or ISO 8601, got '1'"),
@@ -186,8 +186,8 @@ def test_the_example_of_the_file_exporters_specification_is_read(tmp_path: Path)
         ('[{"time": 1, "name": "x"}, {"time": 2}, 3]', "entry 2: expected"),
         ("09:30 hello", "line 1: expected"),
         ('{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "x"}]}]}]}', "span 1: expected"),
-        ('{"resourceSpans": []}', "expected marks, got none in it"),
-        ('{"messages": [{"role": "bot", "message": "x"}]}', "expected marks, got none in it"),
+        ('{"resourceSpans": []}', "expected entries, got none in it"),
+        ('{"messages": [{"role": "bot", "message": "x"}]}', "expected entries, got none in it"),
         ('{"timestamp": "yesterday", "message": "x"}', "line 1: timestamp: expected seconds"),
     ],
 )
@@ -232,12 +232,12 @@ BEFORE = (
 def test_pipecat_as_containers_print_it(tmp_path: Path, before: str, written: Callable[[str], str]) -> None:
     """The times are loguru's, not those that stand before them; what other programs print is no entry."""
     (tmp_path / "plain").write_text(PIPECAT)
-    wanted = read_log(tmp_path / "plain").marks
+    wanted = read_log(tmp_path / "plain").events
     printed = "".join(f"{before}{written(line)}" for line in PIPECAT.splitlines(keepends=True) if " | " in line)
     (tmp_path / "log").write_text(printed if written is serialized else f"{before}Starting\n{printed}")
-    marks, left_out = read_log(tmp_path / "log")
-    assert [mark.name for mark in marks] == [mark.name for mark in wanted]
-    assert [mark.time_s for mark in marks] == pytest.approx([mark.time_s for mark in wanted], abs=1e-6)
+    events, left_out = read_log(tmp_path / "log")
+    assert [event.name for event in events] == [event.name for event in wanted]
+    assert [event.time_s for event in events] == pytest.approx([event.time_s for event in wanted], abs=1e-6)
     assert left_out == []
 
 
@@ -245,8 +245,8 @@ def test_own_lines_on_the_stream_of_a_container_are_read(tmp_path: Path) -> None
     own = "".join(f"bot-1  | {json.dumps({'time': iso(at), 'name': name})}\n" for at, name in ((1.5, "a"), (4.5, "b")))
     for others in ("", loguru(2.0, "User stopped speaking") + '{"no": "entry"}\n'):
         (tmp_path / "log").write_text(own + others)
-        marks, left_out = read_log(tmp_path / "log")
-        assert [mark.name for mark in marks] == (["a", "User stopped speaking", "b"] if others else ["a", "b"])
+        events, left_out = read_log(tmp_path / "log")
+        assert [event.name for event in events] == (["a", "User stopped speaking", "b"] if others else ["a", "b"])
         assert left_out == []
 
 
@@ -259,11 +259,11 @@ def test_of_a_log_of_several_calls_the_entries_of_one_are_read(tmp_path: Path) -
     )
     for text in of_both:
         (tmp_path / "log").write_text(text)
-        assert [len(read_log(tmp_path / "log", session).marks) for session in (None, "s-1")] == [3, 2]
+        assert [len(read_log(tmp_path / "log", session).events) for session in (None, "s-1")] == [3, 2]
         with pytest.raises(InputError, match="expected entries that hold 's-', got none"):
             read_log(tmp_path / "log", "s-")
     (tmp_path / "log").write_text(lines(two))
-    assert {mark.name[:3] for mark in read_log(tmp_path / "log", "s-10").marks} == {"llm"}
+    assert {event.name[:3] for event in read_log(tmp_path / "log", "s-10").events} == {"llm"}
 
 
 @pytest.mark.parametrize(
@@ -314,8 +314,8 @@ def test_a_vendors_call_without_times_of_stages_is_refused_by_name(tmp_path: Pat
 )
 def test_an_entry_that_cannot_be_read_costs_itself_and_is_named(tmp_path: Path, text: str, places: list[str]) -> None:
     (tmp_path / "log.json").write_text(text)
-    marks, left_out = read_log(tmp_path / "log.json")
-    assert [(mark.time_s, mark.name[0]) for mark in marks] == [(1, "x"), (2, "y")]
+    events, left_out = read_log(tmp_path / "log.json")
+    assert [(event.time_s, event.name[0]) for event in events] == [(1, "x"), (2, "y")]
     assert [each.removeprefix(f"{tmp_path / 'log.json'}: ").partition(":")[0] for each in left_out] == places
     assert not any(word in each for each in left_out for word in ("Error", "object", "isoformat"))
 
@@ -324,7 +324,7 @@ def test_times_of_a_livekit_report_may_be_texts(tmp_path: Path) -> None:
     item = {"role": "assistant", "metrics": {"started_speaking_at": "2026-01-05T09:30:07.800000Z"}}
     text = json.dumps({"chat_history": {"items": [item]}, "events": []})
     (tmp_path / "log.json").write_text(text)
-    assert read_log(tmp_path / "log.json").marks == [Mark(1767605407.8, "assistant begins")]
+    assert read_log(tmp_path / "log.json").events == [LogEvent(1767605407.8, "assistant begins")]
 
 
 @pytest.mark.parametrize(

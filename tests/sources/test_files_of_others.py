@@ -14,7 +14,7 @@ from fdbcore.analysis.gate_file import parse
 from fdbcore.analysis.score import quantities
 from fdbcore.endpoints.examiner.brief import read_brief
 from fdbcore.errors import InputError, RecordingError, writes
-from fdbcore.measures.caveats import caveats
+from fdbcore.measures.call_warnings import call_warnings
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.log_clock import find_clock
 from fdbcore.recording.labels import Label, within_session
@@ -22,7 +22,7 @@ from fdbcore.registry import endpoint
 from fdbcore.runs.replays import replay
 from fdbcore.runtime.numbers import number_of, whole_of
 from fdbcore.session.turns import detect_turns
-from fdbcore.sources.agent_logs import Mark, read_log
+from fdbcore.sources.agent_logs import LogEvent, read_log
 from fdbcore.sources.clips import clips_in
 from fdbcore.sources.label_files import read_labels
 from fdbcore.sources.left_out import seconds_of
@@ -129,9 +129,9 @@ def test_a_table_that_is_none_is_one_line_for_every_reader(tmp_path: Path, heade
 def test_long_files_take_time_by_their_length() -> None:
     """With work that grows with the square, each of these would take minutes."""
     voice, started_s = np.arange(20_000) % 200 < 100, time.process_time()
-    marks = [Mark(n * 0.1, f"step {n % 20_000} of the plan") for n in range(60_000)]
+    events = [LogEvent(n * 0.1, f"step {n % 20_000} of the plan") for n in range(60_000)]
     with pytest.raises(InputError, match="its clock cannot be found"):
-        find_clock(marks, Dialogue(detect_turns(voice, voice), len(voice), TurnSettings()))
+        find_clock(events, Dialogue(detect_turns(voice, voice), len(voice), TurnSettings()))
     labels = [Label("A", "pause", n / 10, n / 10 + 0.05) for n in range(20_000)]
     assert len(within_session(labels, 200_000, [(n * 100, n * 100 + 50) for n in range(2_000)])[0]) == 10_000
     assert time.process_time() - started_s < 20
@@ -153,7 +153,7 @@ def test_words_that_cannot_be_read_cost_no_measure_of_the_audio(tmp_path: Path, 
     (tmp_path / "call" / "A.json").write_text(words)
     recording = replay(tmp_path / "call", out=tmp_path / "run", vad="energy")
     assert quantities(recording) == quantities(without)
-    (told,) = [line for line in caveats(recording) if "words" in line]
+    (told,) = [line for line in call_warnings(recording) if "words" in line]
     assert told.startswith("words of A not read: expected")
     assert "Error" not in told
     assert recording.spoken("A") is None

@@ -31,7 +31,7 @@ from fdbcore.runs.asking import JUDGED, MOST_FAILURES
 from fdbcore.runs.judge_options import JudgeOptions
 from fdbcore.session.converse import LiveSettings, converse
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.judging import DialogueScores, MarkedDialogues, Setup, mark_all, quotes, requests_of
+from fdbcore.suites.staged.judging import DialogueScores, JudgedDialogues, Setup, judge_all, quotes, requests_of
 from fdbcore.suites.staged.rows import Group, rows_of
 from fdbcore.suites.staged.scenarios import builtin_families
 from fdbcore.suites.staged.transcription import judged_dialogue
@@ -120,12 +120,12 @@ def judged_of(
     hears: Transcriber | None = None,
     repeats: int = 1,
     limit_usd: float | None = None,
-) -> tuple[list[DialogueScores], MarkedDialogues]:
+) -> tuple[list[DialogueScores], JudgedDialogues]:
     case = StagedCase(str(dialogue), "s", 1, "x", family, "", "slow", "en", [])
     heard = {each.transcript.side: each.transcript for each in transcribe(Reading(dialogue), hears or Heard())}
     setups = [Setup("words", each, 0) for each in judges]
     planned = requests_of([case], {"words": {dialogue: heard}}, setups, {dialogue.parent: families_of(dialogue.parent)})
-    found = mark_all(planned, JudgeOptions(judges, repeats, limit_usd), 4, lambda text: None)
+    found = judge_all(planned, JudgeOptions(judges, repeats, limit_usd), 4, lambda text: None)
     return [found.by_setup[setup][dialogue] for setup in setups], found
 
 

@@ -253,7 +253,7 @@ def _left_out(recording: Recording) -> Unmeasured:
 
 
 def _marks(recording: Recording) -> AgentLog | None:
-    log: AgentLog | None = recording.marks
+    log: AgentLog | None = recording.agent_log
     if log is None:
         return None
     table = stage_table([log])

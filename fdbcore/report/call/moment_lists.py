@@ -60,7 +60,7 @@ def titles(lists: Mapping[str, MomentList]) -> dict[str, str]:
 
 def _of_stages(reading: Reading) -> dict[str, MomentList]:
     """The stages of the answers by the agent's log, each where it is in its answer."""
-    log = reading.marks
+    log = reading.agent_log
     table = None if log is None else stage_table([log])
     if log is None or table is None:
         return {}

@@ -230,7 +230,7 @@ def compared_table(
     a, b = compared["a"], compared["b"]
     sizes = "; ".join(f"{side['name']}: {counted(side['calls'], 'call')}" for side in (a, b))
     note = f"{sizes}; {phrases.pairing(compared)}."
-    note += "".join(f" {text[:1].upper()}{text[1:]}." for text in phrases.cautions(compared))
+    note += "".join(f" {text[:1].upper()}{text[1:]}." for text in phrases.warnings(compared))
     columns = (VERDICT, a["name"], b["name"], "difference, 95 % interval", "p (Holm)", DETECTABLE)
     used, rows = without_empty(columns, [_row(row, settings, links) for row in compared["measures"]])
     return {

@@ -73,7 +73,7 @@ def _compared(compared: ComparedCalls) -> Iterator[str]:
     title = f"{compared['title']}: " if compared["title"] else ""
     sides = " minus ".join(f"{side['name']} ({counted(side['calls'], 'call')})" for side in (a, b))
     yield f"{title}{sides}, {phrases.pairing(compared)}"
-    yield from (f"!! {text}" for text in phrases.cautions(compared))
+    yield from (f"!! {text}" for text in phrases.warnings(compared))
     for row in compared["measures"]:
         yield from _row(row)
     yield from longer_lines(compared)

@@ -23,8 +23,8 @@ from fdbcore.report.svg.forest import Forest, ForestRow, forest
 from fdbcore.types import SIDES, TurnSettings, other_side
 
 SCORES_PAGE: Final = "scores.html"
-CAUTION: Final = "!!"
-"""The label of a line that cautions about few calls; a line that asks for more has a word after it."""
+FEW: Final = "!!"
+"""The label of a line that warns of few calls; a line that asks for more has a word after it."""
 ALL: Final = "all calls"
 
 
@@ -47,7 +47,7 @@ def page(content: Statements, folder: Path) -> str:
         leads=[*phrases.in_short(content), *longer_sentences(content["longer"])],
         cluster=phrases.cluster(content),
         warnings=_warnings(lines, content["unscored"]),
-        cautions=[_sentence(text) for label, text in lines if label == CAUTION],
+        interval_warnings=[_sentence(text) for label, text in lines if label == FEW],
         longer=[each for of in content["longer"] for each in longer_lists(of, folder)],
         measures=[_measure(content, name, settings) for name in headlines()],
         told=[(label or "\N{NO-BREAK SPACE}", text) for label, text in lines if not label.startswith("!!")],
@@ -63,7 +63,7 @@ def _facts(content: Statements) -> list[str]:
 
 
 def _warnings(lines: Iterable[tuple[str, str]], unscored: Mapping[str, str]) -> list[str]:
-    """Warnings that a reader must see and settle before any figure. Cautions about few calls are not among them."""
+    """Warnings that a reader must see and settle before any figure. Those about few calls are not among them."""
     marked = [(label[2:].strip(), text) for label, text in lines if label.startswith("!! ")]
     found = [": ".join(line) for line in marked]
     found += [f"not scored: {name}: {reason}" for name, reason in unscored.items()]

@@ -59,7 +59,7 @@ TOLD: Final = {"rating": "rating", "behaviour": "behaviour, as published", "did"
 REASONS: Final = {"rating": "reason", "behaviour": "reason", "did": "did_reason"}
 SILENT: Final[Mapping[str, Any]] = {"rating": 0, "reason": "it said nothing"}
 Evidence: TypeAlias = Mapping[str, Any]
-Marks: TypeAlias = Mapping[Path, Mapping[str, Any]]
+JudgeScores: TypeAlias = Mapping[Path, Mapping[str, Any]]
 """By recording: the answer by each rubric, and its reason by the name in REASONS."""
 TOKENS_IN: Final = {"fdb-v1": 400, "fdb-v1.5": 900}
 """Tokens that a judge reads for a sample, about: the rubric, and the words of one side, or of both twice."""
@@ -160,7 +160,7 @@ def lines(words: Sequence[SpokenWord]) -> list[dict[str, float | str]]:
 
 
 class V1Agreement(Struct, frozen=True):
-    """Agreement of another judge, or another wording, with the first one, on samples that both have marks of."""
+    """Agreement of another judge, or another wording, with the first one, on samples that both have scores of."""
 
     rubric: Annotated[str, Meta(description="rating; behaviour: as published; did: ours")]
     first: str
@@ -186,8 +186,8 @@ def rubric_of(name: str, wording: int) -> Rubric:
     return Rubric(name, texts[name][wording], object_schema({name: kind, "reason": {"type": "string"}}))
 
 
-def _check(name: str, marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
-    answer, known = marks[name], ANSWERS[name]
+def _check(name: str, scores: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
+    answer, known = scores[name], ANSWERS[name]
     if type(answer) is not type(known[0]) or answer not in known:
         raise TypeError(f"{name}: expected one of {', '.join(map(str, known))}, got {answer!r}")
 
@@ -224,9 +224,9 @@ def evidence_of(
 
 def judge_all(
     version: Version, evidence: Mapping[Path, Evidence], options: JudgeOptions, jobs: int | None, show: Show
-) -> tuple[Mapping[str, Marks], JudgingSpent, list[Problem], str]:
-    """The marks of each of `raters_of` (of several repeats the median rating, or the most frequent behaviour), what
-    judging took, why marks are missing, and what was asked now, in words.
+) -> tuple[Mapping[str, JudgeScores], JudgingSpent, list[Problem], str]:
+    """The scores of each of `raters_of` (of several repeats the median rating, or the most frequent behaviour), what
+    judging took, why scores are missing, and what was asked now, in words.
 
     The main rater is asked first, so that it is whole if the desk stops. About a system that says nothing after an
     interruption there is no question. Errors as of `ask_each_once`.
@@ -246,22 +246,22 @@ def judge_all(
     found = {rater: {path: dict(SILENT) if path in silent else {} for path in evidence} for rater in raters}
     problems = []
     for (rater, path, name), given in zip(asked, answered.answers, strict=True):
-        if marks := [each.marks for each in given if each.marks is not None]:
-            chosen = _middle(name, marks)
+        if scores := [each.scores for each in given if each.scores is not None]:
+            chosen = _middle(name, scores)
             found[rater][path] |= {name: chosen[name], REASONS[name]: chosen.get("reason", "")}
         else:
             problems.append(Problem(str(path), f"not judged by {rater} ({name}): {given[0].reason}"))
     return found, answered.spent, problems, answered.told
 
 
-def _middle(name: str, marks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    given = [each[name] for each in marks]
+def _middle(name: str, scores: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    given = [each[name] for each in scores]
     if name == "rating":
-        return marks[given.index(sorted(given)[(len(given) - 1) // 2])]
-    return marks[given.index(max(dict.fromkeys(given), key=given.count))]
+        return scores[given.index(sorted(given)[(len(given) - 1) // 2])]
+    return scores[given.index(max(dict.fromkeys(given), key=given.count))]
 
 
-def agreement_of(cases: Sequence[HeardSample], found: Mapping[str, Marks]) -> Iterator[V1Agreement]:
+def agreement_of(cases: Sequence[HeardSample], found: Mapping[str, JudgeScores]) -> Iterator[V1Agreement]:
     """The agreement of each other rater with the main one, by rubric."""
     samples = {case.path: case.sample.name for case in cases}
     (main, first), *others = found.items() or [("", {})]
@@ -278,15 +278,15 @@ def agreement_of(cases: Sequence[HeardSample], found: Mapping[str, Marks]) -> It
                 yield V1Agreement(name, main, other, agree, kappa)
 
 
-def figures_of(marks: Mapping[str, Any], took_over: bool) -> Figures:
+def figures_of(scores: Mapping[str, Any], took_over: bool) -> Figures:
     """The values of the judged measures. took_over: by words; as published, v1 rates no others."""
     found: dict[str, list[float]] = {}
-    if "rating" in marks:
-        found = {name: [float(marks["rating"])] for name in ("rating", *(["compat_rating"] if took_over else []))}
-    if "behaviour" in marks:
-        found = {f"compat_{name}": [float(marks["behaviour"] == name)] for name in BEHAVIOURS}
-    if "did" in marks:
-        found |= {name: [float(marks["did"] == name)] for name in OUR_BEHAVIOURS}
+    if "rating" in scores:
+        found = {name: [float(scores["rating"])] for name in ("rating", *(["compat_rating"] if took_over else []))}
+    if "behaviour" in scores:
+        found = {f"compat_{name}": [float(scores["behaviour"] == name)] for name in BEHAVIOURS}
+    if "did" in scores:
+        found |= {name: [float(scores["did"] == name)] for name in OUR_BEHAVIOURS}
     return found
 
 

@@ -178,11 +178,11 @@ MEASURES: Final = (
         "it counts takeovers alone; what is early counts as 0, also of a system that never stopped",
     ),
     _scale(
-        "compat_rating", "rating", "A judge's mark of what the system said after the interruption, 0 to 5.",
+        "compat_rating", "rating", "A judge's score of what the system said after the interruption, 0 to 5.",
         COMPAT, "mean", "", 2, MORE, "it counts takeovers alone, and depends on the judge", main=True,
     ),
     _scale(
-        "rating", "rating, all", "The same of every interruption: whatever is said is marked, and 0 if nothing is.",
+        "rating", "rating, all", "The same of every interruption: whatever is said is scored, and 0 if nothing is.",
         OURS, "mean", "", 2, MORE,
     ),
     *_backchannels(),

@@ -133,7 +133,7 @@ class V1PairedTest(TTest, frozen=True, kw_only=True):
 
 
 def tests_of(
-    cases: Sequence[HeardSample], sound: Mapping[Path, Sound], marks: Mapping[Path, Mapping[str, Any]]
+    cases: Sequence[HeardSample], sound: Mapping[Path, Sound], scores: Mapping[Path, Mapping[str, Any]]
 ) -> list[V1PairedTest]:
     """The tests of each kind of overlap, system and feature (Holm 1979): the published ones are corrected over those of
     one kind and system, as the script is run of a folder, and ours over all.
@@ -142,7 +142,7 @@ def tests_of(
     by_name = sorted(by_clean(cases), key=lambda pair: (pair[0].sample.name, pair[0].trial))
     for condition, system in dict.fromkeys((case.sample.condition, case.system) for case, _ in by_clean(cases)):
         pairs = [
-            _Pair(sound[case.path], sound.get(clean.path, NO_SOUND) if clean else NO_SOUND, marks.get(case.path))
+            _Pair(sound[case.path], sound.get(clean.path, NO_SOUND) if clean else NO_SOUND, scores.get(case.path))
             for case, clean in by_name
             if (case.sample.condition, case.system) == (condition, system) and case.path in sound
         ]
@@ -165,18 +165,18 @@ def _corrected(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 class _Pair(NamedTuple):
-    """A sample and its clean one, with the judge's marks of it."""
+    """A sample and its clean one, with the judge's scores of it."""
 
     sound: Sound
     clean: Sound
-    marks: Mapping[str, Any] | None
+    scores: Mapping[str, Any] | None
 
     def published(self, feature: str, against: str) -> tuple[float, float] | None:
         """Before, or all of the clean sample; and after. None of what is not judged to respond, of a sample in which
         any rate is 0, and where either value is one that the scripts take for unknown.
         """
         sides = (self.sound.before, self.sound.after, self.clean.whole)
-        if self.marks is None or self.marks.get("behaviour") != "respond":
+        if self.scores is None or self.scores.get("behaviour") != "respond":
             return None
         if any(side.get("words_per_minute") == 0 for side in sides):
             return None

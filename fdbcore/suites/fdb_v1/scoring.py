@@ -116,7 +116,7 @@ class _Measured:
         """True if v1 rates it: as published, takeovers alone."""
         return any(self.figures.get("compat_takeover_wanted", ()))
 
-    def item(self, said: Said, marks: Mapping[str, Any] | None) -> V1Item:
+    def item(self, said: Said, scores: Mapping[str, Any] | None) -> V1Item:
         """It as a document has it."""
         case, sample, reading = self.case, self.case.sample, Reading(self.case.path)
         user, system = (
@@ -134,7 +134,7 @@ class _Measured:
             user=user,
             system_speech=system,
             words=" ".join(word.text for word in said["B"]) if "B" in said else None,
-            marks={**marks} if marks else None,
+            marks={**scores} if scores else None,
             figures={name: list(values) for name, values in self.figures.items()},
             **sides,
         )  # fmt: skip
@@ -159,7 +159,7 @@ def score(
 @dataclass(slots=True)
 class _Scoring:
     """A scoring under way: with what is given, and what it has found so far. samples: those that can be read, by their
-    recordings. notes: what is left out as nobody asked for it. said: by the first one who hears. marks: by judges, of
+    recordings. notes: what is left out as nobody asked for it. said: by the first one who hears. scores: by judges, of
     which the first is the one of the tables. by: the figures of samples by each transcriber, judge and detector.
     """
 
@@ -171,7 +171,7 @@ class _Scoring:
     notes: list[str] = field(default_factory=list)
     samples: dict[Path, _Measured] = field(default_factory=dict)
     said: Mapping[Path, Said] = field(default_factory=dict)
-    marks: Mapping[str, judging.Marks] = field(default_factory=dict)
+    scores: Mapping[str, judging.JudgeScores] = field(default_factory=dict)
     judged: JudgingSpent | None = None
     by: dict[RangeBy, Mapping[str, Mapping[Path, Figures]]] = field(default_factory=dict)
 
@@ -229,7 +229,7 @@ class _Scoring:
             )
 
     def judge(self, jobs: int | None) -> list[str]:
-        """The marks of judges; what was asked, in lines."""
+        """The scores of judges; what was asked, in lines."""
         if not self.given.judging.judges:
             what = "rating of replies to interruptions" if self.version == V1 else "behaviour after the overlap"
             self.notes.append(f"{what}: left out without --judge")
@@ -238,9 +238,9 @@ class _Scoring:
         if unheard:
             self.warnings.append(f"{unheard} samples are not judged: expected the words of both sides (--transcriber)")
         asking = self.given.judging, jobs, self.show
-        self.marks, self.judged, unanswered, told = judging.judge_all(self.version, evidence, *asking)
+        self.scores, self.judged, unanswered, told = judging.judge_all(self.version, evidence, *asking)
         self.problems += unanswered
-        self._take("judge", self.marks, lambda own, marks: judging.figures_of(marks, own.took_over_by_words))
+        self._take("judge", self.scores, lambda own, scores: judging.figures_of(scores, own.took_over_by_words))
         return [told]
 
     def _take(
@@ -309,7 +309,7 @@ class _Scoring:
         """The document, with what figures are by the other transcribers, detectors and judges."""
         items = over_samples.items_of(self.version, [(own.case, own.figures) for own in self.samples.values()])
         compared = differences(every_two(items.values()), MEASURES)
-        marks = next(iter(self.marks.values()), {})
+        scores = next(iter(self.scores.values()), {})
         sounds = {path: own.sound for path, own in self.samples.items() if own.sound is not None}
         folders = list(dict.fromkeys(case.sample.group for case in self.cases))
         return V1Document(
@@ -318,7 +318,7 @@ class _Scoring:
                 family=sum(one.p is not None for one in compared),
                 transcribers=list(self.by["transcriber"]),
                 detectors=list(self.by["detector"]),
-                judge=next(iter(self.marks), None),
+                judge=next(iter(self.scores), None),
                 human=self.given.human_file,
                 utmos=self.given.utmos,
             ),
@@ -330,10 +330,10 @@ class _Scoring:
             ranges=[
                 each for by in get_args(RangeBy) for each in over_samples.ranges_of(by, items, self.by.get(by, {}))
             ],
-            tests=over_samples.tests_of(self.cases, sounds, marks),
+            tests=over_samples.tests_of(self.cases, sounds, scores),
             judging=self.judged,
-            agreement=list(judging.agreement_of(self.cases, self.marks)),
-            items=[own.item(self.said.get(path, {}), marks.get(path)) for path, own in self.samples.items()],
+            agreement=list(judging.agreement_of(self.cases, self.scores)),
+            items=[own.item(self.said.get(path, {}), scores.get(path)) for path, own in self.samples.items()],
             problems=problem_entries(self.problems),
             warnings=self.warnings,
             notes=self.notes,

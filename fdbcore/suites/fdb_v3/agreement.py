@@ -41,15 +41,15 @@ from fdbcore.report import (
 )
 from fdbcore.results import (
     ItemKey,
-    Mark,
     ProblemEntry,
     Rater,
     RaterAgreement,
     RaterEntry,
+    RaterScore,
     compared,
     compared_all,
-    marks_in,
     problem_entries,
+    scores_of_row,
 )
 from fdbcore.runs import read_kept_scores
 from fdbcore.runtime import read_whole
@@ -64,7 +64,7 @@ NEEDED: Final = ("recording", "system", "rater")
 CONDITION: Final = "condition"
 SCORES: Final = ("fdbcore.fdb_v3/2", "fdbcore.fdb_v3/1")
 """The schemas of scores whose items are read; those of /1 have the same."""
-ANSWERS: Final[Mapping[str, Mark]] = {"yes": 1.0, "no": 0.0, "cannot tell": None}
+ANSWERS: Final[Mapping[str, RaterScore]] = {"yes": 1.0, "no": 0.0, "cannot tell": None}
 COMPAT: Final = "published measures"
 OURS: Final = "our measures"
 _OURS: Final = {"arguments": "arguments", "interruption": "interrupted", "turn_take": "answered"}
@@ -141,7 +141,7 @@ def read_verdicts(paths: Sequence[Path]) -> tuple[list[Rater], list[Problem]]:
             scored += _of_scores(kept, path, [each.name for each in scored])
         else:
             tables.append(path)
-    calls = {call for each in scored for call in each.marks}
+    calls = {call for each in scored for call in each.scores}
     for path in tables:
         for where, row in rated_rows(path, NEEDED, METRICS):
             _take(row, where, calls, people, problems)
@@ -154,8 +154,8 @@ def _unscored_calls(
     people: Sequence[Rater], scored: Collection[CallKey], problems: Sequence[Problem]
 ) -> Iterator[Problem]:
     """Calls that people rated and no scores have. SettingsError if these are all. problems: of reading the tables."""
-    left = {each.name: [call for call in each.marks if call not in scored] for each in people}
-    if people and all(len(left[each.name]) == len(each.marks) for each in people):
+    left = {each.name: [call for call in each.scores if call not in scored] for each in people}
+    if people and all(len(left[each.name]) == len(each.scores) for each in people):
         shown = next((f"{call[1]} on {call[0]}" for calls in left.values() for call in calls), "none")
         why = f"got those on others, such as {shown}{first_of(problems)}"
         raise SettingsError(f"expected verdicts on calls of the scores, {why}")
@@ -175,14 +175,14 @@ def _take(
     if not re.fullmatch("[1-9][0-9]{0,8}", trial):
         problems.append(Problem(where, f"trial: left out: expected a number from 1, got {trial!r}"))
         return
-    given = marks_in(row, where, METRICS, _mark, ", ".join(ANSWERS), problems)
+    given = scores_of_row(row, where, METRICS, _score, ", ".join(ANSWERS), problems)
     rater = people.setdefault(row["rater"], Rater(row["rater"], "person"))
     of_call = row["recording"], row["system"], int(trial)
     call: CallKey = (*of_call, _condition(row, where, of_call, scored))
-    rater.take(call, {(name,): mark for name, mark in given.items()}, where, f"verdict on {call[1]} on {call[0]}")
+    rater.take(call, {(name,): score for name, score in given.items()}, where, f"verdict on {call[1]} on {call[0]}")
 
 
-def _mark(text: str) -> Mark:
+def _score(text: str) -> RaterScore:
     """A verdict as it is written. ValueError if it is none."""
     if text.lower() not in ANSWERS:
         raise ValueError
@@ -211,7 +211,7 @@ def _of_scores(scores: KeptVerdicts, path: Path, known: Sequence[str]) -> Iterat
             if name and verdicts:
                 rater = found.setdefault(name, Rater(f"{name} ({path})" if name in known else name, "judge"))
                 call: CallKey = item.record, item.system, item.trial, item.condition
-                rater.marks[call] = {(name,): None if said is None else float(said) for name, said in verdicts.items()}
+                rater.scores[call] = {(name,): None if said is None else float(said) for name, said in verdicts.items()}
     yield from (found[name] for name in (judge, MATCHER, COMPAT, OURS) if name in found)
 
 
@@ -230,11 +230,11 @@ def verdict_agreement(paths: Sequence[Path]) -> RaterAgreement:
     if not found:
         why = first_of(problems) or ": do recording and system fit?"
         raise SettingsError(f"expected calls on which two raters gave verdicts, got none{why}")
-    told = [RaterEntry(name=each.name, kind=each.kind, calls=len(each.marks)) for each in raters]
+    told = [RaterEntry(name=each.name, kind=each.kind, calls=len(each.scores)) for each in raters]
     return RaterAgreement("fdbcore.verdict_agreement/1", told, found, problem_entries(problems))
 
 
-def _most(verdicts: Sequence[float]) -> Mark:
+def _most(verdicts: Sequence[float]) -> RaterScore:
     """The verdict of more than half of the people who can tell; None where they are split."""
     twice = 2 * sum(verdicts)
     return None if twice == len(verdicts) else float(twice > len(verdicts))
@@ -316,7 +316,7 @@ def tag_agreement(paths: Sequence[Path]) -> DisfluencyAgreement:
         raise SettingsError(f"expected recordings that two raters tagged, got none{first_of(problems)}")
     return DisfluencyAgreement(
         "fdbcore.disfluency_agreement/1",
-        [TagRater(each.name, len(each.marks)) for each in raters.values()],
+        [TagRater(each.name, len(each.scores)) for each in raters.values()],
         classes,
         problem_entries(problems),
     )

@@ -112,7 +112,7 @@ def _verdicts(case: V3Case, answers: Mapping[str, Sequence[JudgeAnswer]]) -> Cas
 
 def speech_verdict_of(answers: Sequence[JudgeAnswer]) -> SpeechVerdict:
     """The parts that more than half of the answers find, each as the answer with the middle beginning has it."""
-    given = [each.marks for each in answers if each.marks is not None]
+    given = [each.scores for each in answers if each.scores is not None]
     if not given:
         return SpeechVerdict(0, None, None, why_not(answers))
     reason = str(given[0].get("reason", ""))
@@ -121,9 +121,9 @@ def speech_verdict_of(answers: Sequence[JudgeAnswer]) -> SpeechVerdict:
 
 def _middle(part: str, given: Sequence[Mapping[str, Any]]) -> SaidPart | None:
     found = [
-        SaidPart(text, float(marks[f"{part}_from_s"]), float(marks[f"{part}_to_s"]))
-        for marks in given
-        if (text := marks[part].strip())
+        SaidPart(text, float(scores[f"{part}_from_s"]), float(scores[f"{part}_to_s"]))
+        for scores in given
+        if (text := scores[part].strip())
     ]
     if 2 * len(found) <= len(given):
         return None

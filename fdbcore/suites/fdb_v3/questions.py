@@ -166,14 +166,14 @@ def _calls(case: V3Case) -> Iterator[dict[str, Any]]:
             yield told if call["end_tick"] is None else {**told, "to_s": call["end_tick"] / TICKS_PER_S}
 
 
-def check_speech(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
+def check_speech(answer: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
     """InputError unless both parts are words in a row that were said, with times among them, or there is none."""
     words = evidence["words"]
     said = f" {' '.join(_plain(each['word'] for each in words))} "
     begins_s = min(each["from_s"] for each in words) - SLACK_S
     ends_s = max(each["to_s"] for each in words) + SLACK_S
     for part in PARTS:
-        text, span = marks[part], [marks[f"{part}_from_s"], marks[f"{part}_to_s"]]
+        text, span = answer[part], [answer[f"{part}_from_s"], answer[f"{part}_to_s"]]
         if not isinstance(text, str):
             raise InputError(f"{part}: expected a text, got {text!r}")
         if not text.strip():

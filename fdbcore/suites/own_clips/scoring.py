@@ -22,9 +22,9 @@ from fdbcore.analysis import (
     CallGroup,
     Measures,
     Run,
-    cautions_of,
     group_differences,
     in_order,
+    interval_warnings,
     match_every_two,
     read,
     summarise,
@@ -40,7 +40,7 @@ from fdbcore.runs import users_of
 from fdbcore.runtime import query_of, split_query
 from fdbcore.sources import CallTable, NameIndex, Oddities, clips_in, label_columns, read_labels, read_table
 from fdbcore.types import Clip, Material, Problem, SideA, TurnSettings, UserLabels
-from fdbcore.types.scorecard import Difference, Figure, Measure, Scorecard, Scored, ScoredCase, ScoreRow
+from fdbcore.types.scorecard import Difference, Figure, Measure, Scorecard, Scored, ScoreRow, ShownItem
 
 NAME: Final = "clips"
 LABELS: Final = "labels"
@@ -232,7 +232,7 @@ def score(
         items=[_item(call, of) for call, of in zip(scored.calls, scored.quantities, strict=True)],
         problems=[ProblemEntry(call.name, call.unscored) for call in calls if call.unscored is not None],
         gaps=problem_entries(Problem(call.name, text) for call in scored.calls for text in call.fact(TOLD)["warnings"]),
-        warnings=list(cautions_of(by_system)),
+        warnings=list(interval_warnings(by_system)),
     )
     return Scored(msgspec.to_builtins(document))
 
@@ -353,10 +353,10 @@ def _scale(name: str) -> Measure:
     )
 
 
-def _cases(document: Mapping[str, Any]) -> Iterator[ScoredCase]:
+def _cases(document: Mapping[str, Any]) -> Iterator[ShownItem]:
     several = len({item["trial"] for item in document["items"]}) > 1
     for item in document["items"]:
-        yield ScoredCase(
+        yield ShownItem(
             item["line"],
             item["system"],
             item["clip"],

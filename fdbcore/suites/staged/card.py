@@ -22,10 +22,10 @@ from fdbcore.suites.staged.document import StagedDocument, StagedJudging, statem
 from fdbcore.suites.staged.goals import MET, NOT_HEARD, NOT_REACHED, UNMET, GoalResult
 from fdbcore.suites.staged.replies import EXAMINER
 from fdbcore.suites.staged.rows import EVENTS_MEAN, FAMILIES_MEAN, LABELS, SCALES, TERMS
-from fdbcore.suites.staged.scenarios import MARKS
+from fdbcore.suites.staged.scenarios import EVENT_SCORES
 from fdbcore.types import TICKS_PER_S, clock_text
 from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
-from fdbcore.types.scorecard import Scorecard, ScoredCase, ScoreRow, SuiteViews
+from fdbcore.types.scorecard import Scorecard, ScoreRow, ShownItem, SuiteViews
 
 OURS: Final = "The examiner is ours: these rows do not stand beside published ones of another examiner and judge."
 PUBLISHED: Final = (
@@ -34,10 +34,10 @@ PUBLISHED: Final = (
 )
 
 COLUMNS: Final = ("goal", "verdict", "wordings", "from", "to", "heard")
-MARK_LABELS: Final = {name: LABELS[name] for name in MARKS}
+EVENT_LABELS: Final = {name: LABELS[name] for name in EVENT_SCORES}
 POOR: Final = 2
-"""Marks up to this one are hatched."""
-UNMARKED: Final = "–"
+"""Scores up to this one are hatched."""
+UNSCORED: Final = "–"
 
 
 class StagedViews(SuiteViews):
@@ -58,7 +58,7 @@ class StagedViews(SuiteViews):
         """The style of curves."""
         return static("results.css", __package__)
 
-    def picture(self, case: ScoredCase) -> str:
+    def picture(self, case: ShownItem) -> str:
         """The goals of a dialogue with what became of each, and its scores, as HTML."""
         item: StagedItem = converted(case.item, StagedItem)
         rows = [
@@ -71,7 +71,7 @@ class StagedViews(SuiteViews):
         ]
         return render("dialogue.html", __package__, columns=COLUMNS, rows=rows, facts=list(_scores(item)))
 
-    def remarks(self, case: ScoredCase) -> CallRemarks:
+    def remarks(self, case: ShownItem) -> CallRemarks:
         """Its goals and its judged events as remarks on spans of the call; its scores as facts."""
         item: StagedItem = converted(case.item, StagedItem)
         facts = [
@@ -83,7 +83,7 @@ class StagedViews(SuiteViews):
         goals = [_of_goal(number, goal) for number, goal in enumerate(item.goals, 1) if goal.start_s is not None]
         rows = [RemarkRow("goals", "from its first wording to the decision; hatched: unmet", goals, is_first=True)]
         if item.events:
-            about = f"the judge's scores of each event, 1 to 5; hatched: {POOR} or less; {UNMARKED}: none"
+            about = f"the judge's scores of each event, 1 to 5; hatched: {POOR} or less; {UNSCORED}: none"
             rows.append(RemarkRow("TT, IF", f"turn-taking and instruction following: {about}", [*_of_events(item)]))
         return CallRemarks(facts, rows)
 
@@ -187,12 +187,12 @@ def _says_more(row: ScoreRow, rows: Sequence[ScoreRow]) -> bool:
     return (row.subset == EVENTS_MEAN and ns[""] > 1) or (row.subset == FAMILIES_MEAN and min(ns.values()) > 1)
 
 
-def _cases(document: StagedDocument) -> Iterator[ScoredCase]:
+def _cases(document: StagedDocument) -> Iterator[ShownItem]:
     names = {(each.pacing, each.examiner): name for name, each in document.conditions.items()}
     trials = max((item.trial for item in document.items), default=1)
     for item in document.items:
         verdicts = [goal.verdict for goal in item.goals]
-        yield ScoredCase(
+        yield ShownItem(
             names[item.pacing, item.examiner],
             item.system,
             item.scenario,
@@ -214,10 +214,10 @@ def _outcome(item: StagedItem, verdicts: Sequence[str]) -> Iterator[str]:
         yield f"goals: {', '.join(verdicts)}"
     elif "timing" in item.values:
         yield f"{LABELS['timing']} {item.values['timing']:.2f}"
-    marks = [(mark, event) for event in item.events for name in MARKS if (mark := event["marks"].get(name)) is not None]
-    if marks:
-        mark, event = min(marks, key=lambda each: each[0])
-        yield f"worst event {mark:g} of 5 at {clock_text(event['from_s'])}"
+    given = ((event["marks"].get(name), event) for event in item.events for name in EVENT_SCORES)
+    if known := [(score, event) for score, event in given if score is not None]:
+        score, event = min(known, key=lambda each: each[0])
+        yield f"worst event {score:g} of 5 at {clock_text(event['from_s'])}"
 
 
 def _took(judging: StagedJudging) -> str:
@@ -238,7 +238,7 @@ def _scores(item: StagedItem) -> Iterator[tuple[str, str]]:
     for number, goal in enumerate(item.goals, 1):
         if goal.verdict == NOT_REACHED:
             yield f"goal {number} not reached", goal.goal
-    for name, label in MARK_LABELS.items():
+    for name, label in EVENT_LABELS.items():
         if name in measures:
             yield label, f"{measures[name]:.2f} of 5, mean of its events"
     if (task := item.task) is not None:
@@ -261,9 +261,9 @@ def _of_task(task: Mapping[str, Any]) -> Iterator[str]:
         yield f"{reason}{_unquoted(task, 'score')}"
 
 
-def _unquoted(marks: Mapping[str, Any], name: str) -> str:
-    """A remark that the reason of a mark quotes nothing, if so."""
-    return " (quotes nothing)" if name in marks.get("unquoted", ()) else ""
+def _unquoted(of: Mapping[str, Any], name: str) -> str:
+    """A remark that the reason of a score quotes nothing, if so."""
+    return " (quotes nothing)" if name in of.get("unquoted", ()) else ""
 
 
 def _of_goal(number: int, goal: GoalResult) -> Remark:
@@ -281,18 +281,18 @@ def _of_goal(number: int, goal: GoalResult) -> Remark:
 
 def _of_events(item: StagedItem) -> Iterator[Remark]:
     for event in item.events:
-        given = {name: event["marks"].get(name) for name in MARKS}
-        known = [mark for mark in given.values() if mark is not None]
-        shown = {name: UNMARKED if mark is None else f"{mark:g}" for name, mark in given.items()}
-        told = ", ".join(f"{label} {shown[name]}" for name, label in MARK_LABELS.items())
-        reasons = ((name, label, event["marks"].get(f"{name}_reason")) for name, label in MARK_LABELS.items())
+        given = {name: event["marks"].get(name) for name in EVENT_SCORES}
+        known = [score for score in given.values() if score is not None]
+        shown = {name: UNSCORED if score is None else f"{score:g}" for name, score in given.items()}
+        told = ", ".join(f"{label} {shown[name]}" for name, label in EVENT_LABELS.items())
+        reasons = ((name, label, event["marks"].get(f"{name}_reason")) for name, label in EVENT_LABELS.items())
         yield Remark(
             round(event["from_s"] * TICKS_PER_S),
             round(event["to_s"] * TICKS_PER_S),
             ", ".join(shown.values()),
             f"Event {event['event']}, {event['kind']}: {told}",
             [f"{label}{_unquoted(event['marks'], name)}: {reason}" for name, label, reason in reasons if reason],
-            any(mark <= POOR for mark in known),
+            any(score <= POOR for score in known),
         )
 
 

@@ -39,7 +39,7 @@ from fdbcore.recording import (
     converted,
     outcome_in,
     read_plan,
-    state_of_case,
+    state_of_call,
 )
 from fdbcore.suites.staged.goals import GoalResult, goal_values, goals_of
 from fdbcore.types import TICKS_PER_S, Problem
@@ -114,7 +114,7 @@ class StagedItem(Struct):
     values: Annotated[dict[str, float], Meta(description="by scale; what is not known is left out")] = field(
         name="measures", default_factory=dict
     )
-    events: Annotated[list[dict[str, Any]], Meta(description="those that a judge marked, with its reasons")] = []
+    events: Annotated[list[dict[str, Any]], Meta(description="those that a judge scored, with its reasons")] = []
     task: Annotated[dict[str, Any] | None, Meta(description="the judge's score of the dialogue, with its reason")] = (
         None
     )
@@ -192,7 +192,7 @@ def _without_copies(
     problems = []
     calls: list[StagedCase | LostCall] = [*cases, *lost]
     for each in calls:
-        meta = state_of_case(each.path)
+        meta = state_of_call(each.path)
         if "created" in meta:
             kept = first.setdefault((each.system, each.path.name, meta["created"]), each.path)
             if kept != each.path:

@@ -1,7 +1,7 @@
 """Curves of scores in the course of dialogues, and what a patient examiner wins back of what a hasty one costs.
 
-By time: the eight bins are those of Full-Duplex-Bench v2. An event with both marks counts in each bin by the seconds of
-it in that bin. The timing score is of moments, each in one bin. A bin is the mean over dialogues that have a score in
+By time: the eight bins are those of Full-Duplex-Bench v2. An event with both scores counts in each bin by its seconds
+in that bin. The timing score is of moments, each in one bin. A bin is the mean over dialogues that have a score in
 it. The slope is that of the least-squares line through the bins of all dialogues. By goals, each scenario's mean is
 taken out and the mean of all put back, so that scenarios that end early do not bend the curve; what then lies beyond
 the bounds of the score is put at the bound.
@@ -26,9 +26,9 @@ from fdbcore.report import counted
 from fdbcore.results import draws_of_ids, means_of_ids
 from fdbcore.stats import Estimate, Floats, bootstrap_columns, bootstrap_times, contrast_of_means, pairs_needed
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.replies import BINS, binned_means, marks_of_events, spans_of
+from fdbcore.suites.staged.replies import BINS, binned_means, scores_of_events, spans_of
 from fdbcore.suites.staged.rows import COMPARED, LABELS, Group, StagedPlace, paced
-from fdbcore.suites.staged.scenarios import MARKS, builtin_families
+from fdbcore.suites.staged.scenarios import EVENT_SCORES, builtin_families
 from fdbcore.suites.staged.users import BOTH
 from fdbcore.types import TICKS_PER_S
 from fdbcore.types.scorecard import Difference, Interval
@@ -40,7 +40,7 @@ MEMORY: Final = "entity"
 """The family whose scenarios need memory most."""
 UNBOUNDED: Final = (-math.inf, math.inf)
 KEYLESS: Final = ("timing", "goals_met")
-"""The measures that findings are of without a judge; with one, those are MARKS. The last one is compared between
+"""The measures that findings are of without a judge; with one, those are EVENT_SCORES. The last one is compared between
 families."""
 
 
@@ -84,9 +84,9 @@ def curves_of(group: Group) -> Iterator[StagedCurve]:
 def in_bins(case: StagedCase) -> Floats:
     """(bins, curves) of a dialogue; NaN where it has no score."""
     found = np.full((len(BINS), len(CURVES)), np.nan)
-    spans_s, marks = spans_of(case.events), marks_of_events(case.events)
+    spans_s, judged = spans_of(case.events), scores_of_events(case.events)
     is_timed = spans_s[:, 1] > spans_s[:, 0]
-    found[:, :2] = binned_means(spans_s[is_timed], marks[is_timed])
+    found[:, :2] = binned_means(spans_s[is_timed], judged[is_timed])
     starts_s = np.array([each.tick / TICKS_PER_S for each in case.moments])
     scores = np.array([each.score for each in case.moments])
     for row, (start_s, end_s) in enumerate(BINS):
@@ -98,12 +98,12 @@ def in_bins(case: StagedCase) -> Floats:
 def of_goals(case: StagedCase) -> Floats:
     """(goals, curves) of a dialogue: means of what begins while a goal is pursued; NaN where there is nothing."""
     found = np.full((len(case.goals), len(CURVES)), np.nan)
-    starts, marks = spans_of(case.events)[:, 0] * TICKS_PER_S, marks_of_events(case.events)
+    starts, judged = spans_of(case.events)[:, 0] * TICKS_PER_S, scores_of_events(case.events)
     for row, goal in enumerate(case.goals):
         if goal.ticks is None:
             continue
         begin, end = goal.ticks
-        own = marks[(begin <= starts) & (starts < end) & ~np.isnan(marks).any(axis=1)]
+        own = judged[(begin <= starts) & (starts < end) & ~np.isnan(judged).any(axis=1)]
         found[row, :2] = np.mean(own, axis=0) if len(own) else np.nan
         scores = [each.score for each in case.moments if begin <= each.tick < end]
         found[row, 2] = np.mean(scores) if scores else np.nan
@@ -199,7 +199,7 @@ def findings_of(groups: Sequence[Group], compared: Sequence[Difference]) -> Iter
     for group in groups:
         if group.pacing not in fast_ones or not group.cases:
             continue
-        measures = MARKS if any(MARKS[1] in case.values for case in group.cases) else KEYLESS
+        measures = EVENT_SCORES if any(EVENT_SCORES[1] in case.values for case in group.cases) else KEYLESS
         fast = fast_ones[group.pacing]
         names = (group.condition, paced(group.system, group.pacing), paced(group.system, fast))
         own = {one.measure: one for one in compared if (one.condition, one.a, one.b) == names}
@@ -211,7 +211,7 @@ def findings_of(groups: Sequence[Group], compared: Sequence[Difference]) -> Iter
             if name in own and not (name == "goals_met" and is_heard_later)
         }
         timed = _cells(group, in_bins)
-        slope = slope_of(timed[..., 1] - timed[..., 0])  # through the bins that have both marks
+        slope = slope_of(timed[..., 1] - timed[..., 0])  # through the bins that have both scores
         yield StagedFinding(
             group.system, group.examiner, group.pacing, fast, won_back, measures[-1], _memory(group, measures[-1]),
             None if slope.value is None else Contrast(slope.value, slope.interval, slope.clusters),
@@ -262,7 +262,7 @@ def _clauses(finding: StagedFinding) -> Iterator[str]:
             f"whether {family} stays below the other families in {label}",
         )
     if finding.slope is not None:
-        taking, following = (LABELS[name] for name in MARKS)
+        taking, following = (LABELS[name] for name in EVENT_SCORES)
         yield _clause(
             finding.slope,
             f"over time {following} gains {{}} a minute on {taking}",

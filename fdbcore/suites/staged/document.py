@@ -37,7 +37,7 @@ from fdbcore.suites.staged.rows import (
     rule_of,
 )
 from fdbcore.suites.staged.scenario_files import FAMILIES
-from fdbcore.suites.staged.scenarios import MARKS, data_of
+from fdbcore.suites.staged.scenarios import EVENT_SCORES, data_of
 from fdbcore.suites.staged.users import left_out_of
 from fdbcore.types import Problem
 from fdbcore.types.scorecard import Figure, Interval, ScoreRow
@@ -48,7 +48,7 @@ ASPECTS: Final = {"transcriber": "transcriber", "judge": "judge", "rubrics": "wo
 MOVED: Final = ("turn_taking", "instruction_following", "task_score", "goals_met")
 """The measures that depend on who hears, who judges, or how that is asked."""
 
-PUBLISHED_SCALES: Final = {"task": "task_score", **{mark: f"{mark}_75_s" for mark in MARKS}}
+PUBLISHED_SCALES: Final = {"task": "task_score", **{name: f"{name}_75_s" for name in EVENT_SCORES}}
 """The scale of each measure of a table; turn-taking and instruction following are of 0 to 75 s."""
 
 
@@ -201,8 +201,8 @@ class StagedJudging(JudgingSpent):
     """The use of judges, and what that took, whenever it was."""
 
     rubrics: Annotated[list[int], Meta(description="the wordings, from 1")]
-    reasons: Annotated[int, Meta(description="of marks in the main tables")]
-    unquoted: Annotated[int, Meta(description="reasons that quote neither words nor a time; their marks are scored")]
+    reasons: Annotated[int, Meta(description="of scores in the main tables")]
+    unquoted: Annotated[int, Meta(description="reasons that quote neither words nor a time; their scores count")]
 
 
 class StagedSettings(PooledWith, frozen=True, kw_only=True):
@@ -233,7 +233,7 @@ def document(
     cases: Sequence[StagedCase],
     problems: Sequence[Problem],
     hears: str | None = None,
-    marks: str | None = None,
+    judge: str | None = None,
     lost: Sequence[LostCall] = (),
     rule: Mapping[str, float] | None = None,
     variants: Sequence[OtherSetup] = (),
@@ -245,7 +245,7 @@ def document(
 ) -> dict[str, Any]:
     """Everything that can be computed from these dialogues, a `StagedDocument` as JSON values.
 
-    hears, marks: the transcriber, the judge. lost: the calls that are not scored, which are counted beside each mean.
+    hears, judge: the transcriber, the judge. lost: the calls that are not scored, which are counted beside each mean.
     rule: what a dialogue needs to pass, see `rows.rule_of`. variants: what others hear and judge. judging: how judges
     were asked, and what that took. with_published: also what Full-Duplex-Bench v2 published. runs: in which scenarios
     were perhaps left out.
@@ -259,7 +259,7 @@ def document(
     sources = list(dict.fromkeys(table.source for table in beside.table)) if beside else []
     made = StagedDocument(
         schema=SCHEMA,
-        settings=StagedSettings(transcriber=hears, judge=marks, passes=dict(rule), family=len(compared)),
+        settings=StagedSettings(transcriber=hears, judge=judge, passes=dict(rule), family=len(compared)),
         conditions={group.condition: StagedCondition(group.pacing, group.examiner) for group in groups},
         rows=[*rows, *(published_rows(beside) if beside else ())],
         differences=compared,

@@ -1,6 +1,6 @@
-"""Marks of a judge: turn-taking and instruction following of every event, and the family's score of the dialogue.
+"""Scores of a judge: turn-taking and instruction following of every event, and the family's score of the dialogue.
 
-Full-Duplex-Bench v2 (arXiv 2510.07838) gives both marks per event, and leaves it to the judge what an event is. Here
+Full-Duplex-Bench v2 (arXiv 2510.07838) gives both scores per event, and leaves it to the judge what an event is. Here
 events are those of the measures: every turn of the system, and every opportunity that it let pass. A judge may say
 that it cannot tell. What cannot be used is asked again with the error, and is then unscored, never a zero.
 
@@ -30,7 +30,7 @@ from fdbcore.runs import JUDGED, JudgeAnswer, JudgeOptions, JudgeQuestion, Judge
 from fdbcore.stats import Floats
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.replies import binned_means, early_means, spans_of
-from fdbcore.suites.staged.scenarios import LEVELS, MARKS, Family, rubric_of_events, rubric_of_score
+from fdbcore.suites.staged.scenarios import EVENT_SCORES, LEVELS, Family, rubric_of_events, rubric_of_score
 from fdbcore.suites.staged.transcription import Heard, judged_dialogue
 from fdbcore.types import SIDES
 
@@ -45,6 +45,7 @@ _QUOTED: Final = re.compile(
 )
 """No mark of its own opens within a quotation: so a long reason is read in one go."""
 _WORD: Final = re.compile(r"\w+(?:['’]\w+)*")
+_REASONS: Final = {name: f"{name}_reason" for name in EVENT_SCORES}
 
 Aspect: TypeAlias = Literal["transcriber", "judge", "rubrics"]
 
@@ -134,35 +135,35 @@ def requests_of(
     return planned
 
 
-class MarkedDialogues(NamedTuple):
-    """The marks of dialogues by setup and path, what all of them took, and what was asked now, in words."""
+class JudgedDialogues(NamedTuple):
+    """The scores of dialogues by setup and path, what all of them took, and what was asked now, in words."""
 
     by_setup: Mapping[Setup, Mapping[Path, DialogueScores]]
     spent: JudgingSpent
     told: str
 
 
-def mark_all(
+def judge_all(
     planned: Sequence[PlannedQuestions], options: JudgeOptions, jobs: int | None, show: Callable[[str], None]
-) -> MarkedDialogues:
+) -> JudgedDialogues:
     """Ask judges what was planned, in that order: if the limit is reached, the first setup is whole."""
     asked = options.ask([each for own in planned for each in own.questions], jobs, show)
     answers = iter(asked.answers)
     found: dict[Setup, dict[Path, DialogueScores]] = {}
     for own in planned:
         questions = [each.question for each in own.questions]
-        found.setdefault(own.setup, {})[own.path] = marks_of(questions, [*islice(answers, len(questions))], own.events)
-    return MarkedDialogues(found, asked.spent, asked.told)
+        found.setdefault(own.setup, {})[own.path] = scores_of(questions, [*islice(answers, len(questions))], own.events)
+    return JudgedDialogues(found, asked.spent, asked.told)
 
 
 @dataclass(slots=True)
 class DialogueScores:
-    """The marks of a dialogue. events: with their marks and reasons, or null. task: its score; None if unscored.
+    """The scores of a dialogue. events: with their scores and reasons, or null. task: its score; None if unscored.
 
-    Of a judge that was asked several times each mark is the median. repeats: all marks then, by name, as (events,
-    repeats), and of "task_score" as (1, repeats); NaN where there is none. unscored: why marks are missing, a line
-    each; partly: why some repeats lack marks that others have, each after how many answers there are. reasons: how many
-    reasons there are for marks; unquoted: how many of them quote nothing.
+    Of a judge that was asked several times each score is the median. repeats: all scores then, by name, as (events,
+    repeats), and of "task_score" as (1, repeats); NaN where there is none. unscored: why scores are missing, a line
+    each; partly: why some repeats lack scores that others have, each after how many answers there are. reasons: how
+    many have a reason; unquoted: how many of these quote nothing.
     """
 
     events: list[dict[str, Any]]
@@ -174,7 +175,7 @@ class DialogueScores:
     unquoted: int = 0
 
     def values(self) -> dict[str, float]:
-        """Means over the marks there are, the same with each missing mark at its worst, and over the bins to 75 s."""
+        """Means over the scores there are, the same with each missing score at its worst, and over the bins to 75 s."""
         return self._means({name: _medians(each) for name, each in self.repeats.items()})
 
     def draws(self, seed: Sequence[int]) -> list[dict[str, float]]:
@@ -185,66 +186,65 @@ class DialogueScores:
         drawn = np.random.default_rng(seed).integers(0, n, (DRAWS, n))
         return [self._means({name: _medians(each[:, one]) for name, each in self.repeats.items()}) for one in drawn]
 
-    def checked(self, marks: dict[str, Any], reasons: Mapping[str, str], evidence: Mapping[str, Any]) -> dict[str, Any]:
-        """Marks, with the names of those whose reasons quote nothing as `unquoted`; both are counted.
+    def checked(self, own: dict[str, Any], reasons: Mapping[str, str], evidence: Mapping[str, Any]) -> dict[str, Any]:
+        """Scores, with the names of those whose reasons quote nothing as `unquoted`; both are counted.
 
-        reasons: the field of the reason by that of the mark. A judge that gives no reasons has no such fields.
+        reasons: the field of the reason by that of the score. A judge that gives no reasons has no such fields.
         """
-        given = [mark for mark, reason in reasons.items() if marks.get(mark) is not None and reason in marks]
-        unquoted = [mark for mark in given if not quotes(marks[reasons[mark]], evidence)]
+        given = [name for name, reason in reasons.items() if own.get(name) is not None and reason in own]
+        unquoted = [name for name in given if not quotes(own[reasons[name]], evidence)]
         self.reasons += len(given)
         self.unquoted += len(unquoted)
-        return {**marks, "unquoted": unquoted} if unquoted else marks
+        return {**own, "unquoted": unquoted} if unquoted else own
 
     def _means(self, medians: Mapping[str, Floats]) -> dict[str, float]:
         found: dict[str, float] = {}
-        for mark in MARKS:
-            marks = medians.get(mark, np.zeros(0))
-            if (known := ~np.isnan(marks)).any():
-                found[mark] = float(marks[known].mean())
-                found[f"{mark}_worst"] = float(np.where(known, marks, 1).mean())
-        if set(MARKS) <= {*medians}:
-            binned = binned_means(spans_of(self.events), np.stack([medians[mark] for mark in MARKS], axis=1))
+        for name in EVENT_SCORES:
+            scores = medians.get(name, np.zeros(0))
+            if (known := ~np.isnan(scores)).any():
+                found[name] = float(scores[known].mean())
+                found[f"{name}_worst"] = float(np.where(known, scores, 1).mean())
+        if set(EVENT_SCORES) <= {*medians}:
+            binned = binned_means(spans_of(self.events), np.stack([medians[name] for name in EVENT_SCORES], axis=1))
             found |= early_means(binned)
         if "task_score" in medians and not np.isnan(medians["task_score"][0]):
             found["task_score"] = float(medians["task_score"][0])
         return found
 
 
-def marks_of(
+def scores_of(
     questions: Sequence[JudgeQuestion], answers: Sequence[Sequence[JudgeAnswer]], events: Sequence[Mapping[str, Any]]
 ) -> DialogueScores:
-    """The marks of a dialogue by the answers to each of its questions, one a repeat."""
+    """The scores of a dialogue by the answers to each of its questions, one a repeat."""
     found = DialogueScores([{**each, "marks": {}} for each in events])
     for question, own in zip(questions, answers, strict=True):
         _tell_missing(found, question, own)
-        given = [each.marks for each in own]
+        given = [each.scores for each in own]
         if "events" in question.evidence:
-            of_events = [
-                None if marks is None else {each["event"]: each for each in marks["events"]} for marks in given
-            ]
-            for mark in MARKS:
+            of_events = [None if of is None else {each["event"]: each for each in of["events"]} for of in given]
+            for name in EVENT_SCORES:
                 rows = [
-                    [None if one is None else one[each["event"]].get(mark) for one in of_events]
+                    [None if one is None else one[each["event"]].get(name) for one in of_events]
                     for each in found.events
                 ]
-                found.repeats[mark] = np.array(rows, float)
+                found.repeats[name] = np.array(rows, float)
             for row, event in enumerate(found.events):
-                marks = _event_marks(event["event"], of_events, {m: found.repeats[m][row] for m in MARKS})
-                event["marks"] = found.checked(marks, {mark: f"{mark}_reason" for mark in MARKS}, question.evidence)
+                repeats = {name: found.repeats[name][row] for name in EVENT_SCORES}
+                scores = _event_scores(event["event"], of_events, repeats)
+                event["marks"] = found.checked(scores, _REASONS, question.evidence)
         else:
-            scores = np.array([[None if marks is None else _task_score(marks) for marks in given]], float)
-            found.repeats["task_score"] = scores
-            task = _task(given, scores[0])
+            values = np.array([[None if scores is None else _task_score(scores) for scores in given]], float)
+            found.repeats["task_score"] = values
+            task = _task(given, values[0])
             found.task = None if task is None else found.checked(task, {"score": "reason"}, question.evidence)
     return found
 
 
 def _tell_missing(found: DialogueScores, question: JudgeQuestion, answers: Sequence[JudgeAnswer]) -> None:
-    """Tell why marks are missing, each reason once: of all repeats, or of some with how many answers there are."""
-    given = [each.marks for each in answers if each.marks is not None]
-    refused = Counter(ask for marks in given for ask in set(marks.get("refused", ())))
-    left = dict.fromkeys((each.reason for each in answers if each.marks is None), len(given))
+    """Tell why scores are missing, each reason once: of all repeats, or of some with how many answers there are."""
+    given = [each.scores for each in answers if each.scores is not None]
+    refused = Counter(ask for scores in given for ask in set(scores.get("refused", ())))
+    left = dict.fromkeys((each.reason for each in answers if each.scores is None), len(given))
     left |= {f"{ask}: refused": len(given) - times for ask, times in refused.items()}
     for reason, n in left.items():
         told = f"{question.rubric.name}: {reason}"
@@ -254,83 +254,83 @@ def _tell_missing(found: DialogueScores, question: JudgeQuestion, answers: Seque
             found.unscored.append(told)
 
 
-def _event_marks(
-    number: int, given: Sequence[Mapping[int, dict[str, Any]] | None], scores: Mapping[str, Floats]
+def _event_scores(
+    number: int, given: Sequence[Mapping[int, dict[str, Any]] | None], repeats: Mapping[str, Floats]
 ) -> dict[str, Any]:
-    """The marks of an event: those that were given, or of several repeats the medians, each with a reason for it."""
-    own = [marks[number] for marks in given if marks is not None]
+    """The scores of an event: those that were given, or of several repeats the medians, each with a reason for it."""
+    own = [scores[number] for scores in given if scores is not None]
     if len(given) == 1:
         return own[0] if own else {}
     found: dict[str, Any] = {"event": number}
-    for mark, values in scores.items():
-        found[mark], found[f"{mark}_repeats"] = _plain(_medians(values[None])[0]), list(map(_plain, values))
-        if (nearest := _nearest(own, mark, found[mark])) is not None:
-            found[f"{mark}_reason"] = nearest.get(f"{mark}_reason", "")
+    for name, values in repeats.items():
+        found[name], found[f"{name}_repeats"] = _plain(_medians(values[None])[0]), list(map(_plain, values))
+        if (nearest := _nearest(own, name, found[name])) is not None:
+            found[f"{name}_reason"] = nearest.get(f"{name}_reason", "")
     return found
 
 
-def _task(given: Sequence[Mapping[str, Any] | None], scores: Floats) -> dict[str, Any] | None:
+def _task(given: Sequence[Mapping[str, Any] | None], values: Floats) -> dict[str, Any] | None:
     """The score of a dialogue, as it was given, or of several repeats the median, with the answer nearest to it."""
-    own = [{**marks, "score": _task_score(marks)} for marks in given if marks is not None]
+    own = [{**scores, "score": _task_score(scores)} for scores in given if scores is not None]
     if not own:
         return None
     if len(given) == 1:
         return own[0]
-    median = _plain(_medians(scores[None])[0])
-    return {**(_nearest(own, "score", median) or own[0]), "score": median, "repeats": list(map(_plain, scores))}
+    median = _plain(_medians(values[None])[0])
+    return {**(_nearest(own, "score", median) or own[0]), "score": median, "repeats": list(map(_plain, values))}
 
 
 def _nearest(given: Sequence[dict[str, Any]], name: str, value: float | None) -> dict[str, Any] | None:
-    """The first of those whose mark is nearest to a value."""
+    """The first of those whose score is nearest to a value."""
     known = [each for each in given if each.get(name) is not None]
     return None if value is None or not known else min(known, key=lambda each: abs(each[name] - value))
 
 
-def _medians(scores: Floats) -> Floats:
-    """The median of each row (n, repeats) of the marks there are; NaN if there is none."""
-    ordered, counts = np.sort(scores, axis=1), (~np.isnan(scores)).sum(axis=1)  # NaN comes last
-    rows = np.arange(len(scores))
-    lower, upper = (np.clip(at, 0, scores.shape[1] - 1) for at in ((counts - 1) // 2, counts // 2))
+def _medians(values: Floats) -> Floats:
+    """The median of each row (n, repeats) of the scores there are; NaN if there is none."""
+    ordered, counts = np.sort(values, axis=1), (~np.isnan(values)).sum(axis=1)  # NaN comes last
+    rows = np.arange(len(values))
+    lower, upper = (np.clip(at, 0, values.shape[1] - 1) for at in ((counts - 1) // 2, counts // 2))
     medians: Floats = np.where(counts > 0, (ordered[rows, lower] + ordered[rows, upper]) / 2, np.nan)
     return medians
 
 
-def _plain(mark: float) -> float | None:
-    """A mark as a JSON value."""
-    return None if np.isnan(mark) else int(mark) if float(mark).is_integer() else float(mark)
+def _plain(score: float) -> float | None:
+    """A score as a JSON value."""
+    return None if np.isnan(score) else int(score) if float(score).is_integer() else float(score)
 
 
-def _check_events(marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
-    _check_texts("refused", marks.get("refused", []))
-    numbers = [each["event"] for each in marks["events"]]
+def _check_events(scores: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
+    _check_texts("refused", scores.get("refused", []))
+    numbers = [each["event"] for each in scores["events"]]
     expected = [each["event"] for each in evidence["events"]]
     if sorted(numbers) != expected:
         raise InputError(f"events: expected each of {expected} once, got {numbers}")
-    for each in marks["events"]:
-        for mark in MARKS:
-            _check_mark(f"event {each['event']}: {mark}", each[mark], f"{mark}_levels" in each)
-            _check_texts(f"event {each['event']}: {mark}_reason", [each.get(f"{mark}_reason", "")])
+    for each in scores["events"]:
+        for name in EVENT_SCORES:
+            _check_score(f"event {each['event']}: {name}", each[name], f"{name}_levels" in each)
+            _check_texts(f"event {each['event']}: {name}_reason", [each.get(f"{name}_reason", "")])
 
 
-def _check_task(points: Sequence[str | int], marks: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
-    _check_texts("refused", marks.get("refused", []))
-    _check_texts("reason", [marks.get("reason", "")])
+def _check_task(points: Sequence[str | int], scores: Mapping[str, Any], evidence: Mapping[str, Any]) -> None:
+    _check_texts("refused", scores.get("refused", []))
+    _check_texts("reason", [scores.get("reason", "")])
     if not points:
-        _check_mark("score", marks["score"], "score_levels" in marks)
+        _check_score("score", scores["score"], "score_levels" in scores)
         return
-    if set(marks["checks"]) != {*points}:
-        got = ", ".join(marks["checks"])[:80] or "none"
+    if set(scores["checks"]) != {*points}:
+        got = ", ".join(scores["checks"])[:80] or "none"
         raise InputError(f"checks: expected {', '.join(map(str, points))}, got {got}")
-    for name, answer in marks["checks"].items():
+    for name, answer in scores["checks"].items():
         if not (answer is None or isinstance(answer, bool) or (isinstance(answer, float) and 0 <= answer <= 1)):
             raise InputError(f"checks: {name}: expected true, false or null, got {answer!r}")
 
 
-def _check_mark(where: str, mark: object, may_be_between: bool) -> None:
+def _check_score(where: str, score: object, may_be_between: bool) -> None:
     kinds = (int, float) if may_be_between else int
-    if mark is None or (isinstance(mark, kinds) and not isinstance(mark, bool) and 1 <= mark <= LEVELS):
+    if score is None or (isinstance(score, kinds) and not isinstance(score, bool) and 1 <= score <= LEVELS):
         return
-    raise InputError(f"{where}: expected a whole number from 1 to {LEVELS}, or null, got {mark!r}")
+    raise InputError(f"{where}: expected a whole number from 1 to {LEVELS}, or null, got {score!r}")
 
 
 def _check_texts(where: str, texts: Sequence[object]) -> None:
@@ -339,12 +339,12 @@ def _check_texts(where: str, texts: Sequence[object]) -> None:
             raise InputError(f"{where}: expected a text, got {text!r:.80}")
 
 
-def _task_score(marks: Mapping[str, Any]) -> float | None:
+def _task_score(scores: Mapping[str, Any]) -> float | None:
     """The score of a dialogue; of points the (expected) number of yes, 1 at least, and none if one is not known."""
-    if "checks" not in marks:
-        score: float | None = marks["score"]
+    if "checks" not in scores:
+        score: float | None = scores["score"]
         return score
-    answers = list(marks["checks"].values())
+    answers = list(scores["checks"].values())
     return None if None in answers else max(1, sum(answers))
 
 

@@ -38,7 +38,7 @@ from fdbcore.runtime import MOST_DEPTH, parsed_json, read_whole
 from fdbcore.sources import marked
 from fdbcore.stats import Floats
 from fdbcore.suites.staged.cases import StagedCase
-from fdbcore.suites.staged.scenarios import LEVELS, MARKS
+from fdbcore.suites.staged.scenarios import EVENT_SCORES, LEVELS
 from fdbcore.types import Problem
 
 EVENTS: Final = "Turn-taking event and score"
@@ -270,7 +270,7 @@ def _score(value: Any) -> float | None:  # noqa: ANN401
 
 
 @dataclass(frozen=True, slots=True)
-class DialogueScores:
+class ReplyScores:
     """The scores of one dialogue.
 
     setup: the folder that the reply lies in. task_id: such as "Daily.ordering.001". n_timed: the events that can be in
@@ -293,7 +293,7 @@ class DialogueScores:
         return self.task_id.partition(".")[0]
 
 
-def dialogue_scores(setup: str, task_id: str, replies: Sequence[JudgeReply]) -> DialogueScores:
+def dialogue_scores(setup: str, task_id: str, replies: Sequence[JudgeReply]) -> ReplyScores:
     """The scores of a dialogue by its replies: one, as a rule; the events of several are taken together."""
     events = [event for reply in replies for event in reply.events if event.scores is not None]
     timed = [event for event in events if event.end_s > event.start_s]
@@ -302,7 +302,7 @@ def dialogue_scores(setup: str, task_id: str, replies: Sequence[JudgeReply]) -> 
     tasks = [reply.task for reply in replies if reply.task is not None]
     means = scores.mean(axis=0) if len(events) else np.full(2, np.nan)
     task, bins = float(np.mean(tasks)) if tasks else None, binned_means(spans_s, timed_scores)
-    return DialogueScores(setup, task_id, len(events), len(timed), len(tasks), means, task, bins)
+    return ReplyScores(setup, task_id, len(events), len(timed), len(tasks), means, task, bins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +348,7 @@ def replied(folder: Path) -> Replied:
     return Replied(cases, problems, [warning] if beyond else [], tables_of(dialogues))
 
 
-def _case(folder: Path, scores: DialogueScores) -> StagedCase:
+def _case(folder: Path, scores: ReplyScores) -> StagedCase:
     """A dialogue; an experiment is a system, and a folder of families is one experiment."""
     is_family = scores.setup.lower() == scores.family.lower()
     has_task_score = scores.family != NO_TASK_SCORE
@@ -358,14 +358,14 @@ def _case(folder: Path, scores: DialogueScores) -> StagedCase:
         call, system, 1, scores.task_id, family, "", UNKNOWN, "", [], EXAMINER, has_task_score=has_task_score
     )
     if scores.n_events:
-        case.values |= dict(zip(MARKS, scores.means.tolist(), strict=True))
+        case.values |= dict(zip(EVENT_SCORES, scores.means.tolist(), strict=True))
     case.values |= early_means(scores.bins)
     if has_task_score and scores.task is not None:
         case.values["task_score"] = scores.task
     return case
 
 
-def tables_of(dialogues: Sequence[DialogueScores]) -> dict[str, str]:
+def tables_of(dialogues: Sequence[ReplyScores]) -> dict[str, str]:
     """The tables of the scripts `score.py` and `score_time.py`, by name: scores and bins of each dialogue, rounded."""
     head = ["setup", "subtask", "n_files", "n_events"]
     scores = ["avg_turn_taking", "avg_instruction_following", "avg_task_specific"]
@@ -406,30 +406,30 @@ def spans_of(events: Sequence[Mapping[str, Any]]) -> Floats:
     return np.array([(event["from_s"], event["to_s"]) for event in events], float).reshape(-1, 2)
 
 
-def marks_of_events(events: Sequence[Mapping[str, Any]]) -> Floats:
-    """(events, 2): MARKS of each; NaN where one is missing."""
-    found = [[event["marks"].get(name) for name in MARKS] for event in events]
+def scores_of_events(events: Sequence[Mapping[str, Any]]) -> Floats:
+    """(events, 2): EVENT_SCORES of each; NaN where one is missing."""
+    found = [[event["marks"].get(name) for name in EVENT_SCORES] for event in events]
     return np.array(found, float).reshape(-1, 2)
 
 
-def binned_means(spans_s: Floats, marks: Floats) -> Floats:
-    """The means of MARKS in each of BINS, (bins, 2), weighted by how long an event lies in it; NaN where none does.
+def binned_means(spans_s: Floats, scores: Floats) -> Floats:
+    """Means of EVENT_SCORES in each of BINS, (bins, 2), weighted by how long an event lies in it; NaN where none does.
 
-    spans_s, marks: (n, 2); an event that lacks a mark is NaN, and counts nowhere, as one without length.
+    spans_s, scores: (n, 2); an event that lacks a score is NaN, and counts nowhere, as one without length.
     """
-    known, edges_s = ~np.isnan(marks).any(axis=1), np.array(BINS)
+    known, edges_s = ~np.isnan(scores).any(axis=1), np.array(BINS)
     starts_s, ends_s = spans_s[known].T
     overlaps_s = np.maximum(np.minimum(ends_s, edges_s[:, 1:]) - np.maximum(starts_s, edges_s[:, :1]), 0.0)
     total_s = overlaps_s.sum(axis=1, keepdims=True)
     found: Floats = np.divide(
-        overlaps_s @ marks[known], total_s, out=np.full((len(BINS), 2), np.nan), where=total_s > 0
+        overlaps_s @ scores[known], total_s, out=np.full((len(BINS), 2), np.nan), where=total_s > 0
     )
     return found
 
 
 def early_means(binned: Floats) -> dict[str, float]:
-    """The means over those bins up to 75 s in which an event with both marks lies, by the ids of their scales."""
+    """The means over those bins up to 75 s in which an event with both scores lies, by the ids of their scales."""
     early = binned[:EARLY_BINS]
     known = early[~np.isnan(early[:, 0])]
     means = known.mean(axis=0).tolist() if len(known) else []
-    return {f"{mark}_75_s": mean for mark, mean in zip(MARKS, means, strict=False)}
+    return {f"{name}_75_s": mean for name, mean in zip(EVENT_SCORES, means, strict=False)}

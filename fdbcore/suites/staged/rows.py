@@ -25,7 +25,7 @@ from fdbcore.stats import bootstrap_ci, mean_of_means
 from fdbcore.suites.staged.cases import BY_CHANCE, PLANTED, TIMING, StagedCase, place_of
 from fdbcore.suites.staged.goals import FLOORS, MET, UNMET, goal_values
 from fdbcore.suites.staged.replies import UNKNOWN
-from fdbcore.suites.staged.scenarios import MARKS
+from fdbcore.suites.staged.scenarios import EVENT_SCORES
 from fdbcore.suites.staged.users import BOTH
 from fdbcore.types import TurnSettings
 from fdbcore.types.scorecard import DETECTABLE, Difference, Figure, Measure, Passes, ScoreRow
@@ -82,7 +82,7 @@ ORDER: Final = (*PACINGS, UNKNOWN)
 RULE: Final = "goals_met=1,task_score=4"
 """The rule to pass unless the user says otherwise. Where there is no task score, goals are enough; where a reciter
 meets all goals, the task score is."""
-JUDGED: Final = ("task_score", *MARKS)
+JUDGED: Final = ("task_score", *EVENT_SCORES)
 
 
 def _catalogued(name: str, part: str = "") -> Measure:
@@ -290,15 +290,15 @@ def _over_families(parts: Sequence[Group]) -> Iterator[ScoreRow]:
 
 
 def _over_events(part: Group, family: str) -> Iterator[ScoreRow]:
-    """The marks over all events, each with the same weight; none without a judge. Intervals resample scenarios."""
+    """The scores over all events, each with the same weight; none without a judge. Intervals resample scenarios."""
     judged = [(case.scenario, each) for case in part.cases for each in case.events]
     measures = {}
-    for name in MARKS:
+    for name in EVENT_SCORES:
         known = [(each["marks"][name], scenario) for scenario, each in judged if each["marks"].get(name) is not None]
         if known:
-            marks, scenarios = zip(*known, strict=True)
-            estimate = bootstrap_ci(np.array(marks, float), np.unique(scenarios, return_inverse=True)[1])
-            measures[name] = Figure(float(np.mean(marks)), None, estimate.interval, len(marks))
+            scores, scenarios = zip(*known, strict=True)
+            estimate = bootstrap_ci(np.array(scores, float), np.unique(scenarios, return_inverse=True)[1])
+            measures[name] = Figure(float(np.mean(scores)), None, estimate.interval, len(scores))
     if measures:
         subset = f"{EVENTS_MEAN}, {family}" if family else EVENTS_MEAN
         yield ScoreRow(part.condition, "overall", part.system, len(part.scenarios), measures, subset=subset)

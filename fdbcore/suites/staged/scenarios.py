@@ -1,6 +1,6 @@
 """Scenarios and their families: what side A wants of the system, and how one tells that it got it.
 
-A family is data, with the rubric of the score of its dialogues; a judge also marks every event. A file of scenarios is
+A family is data, with the rubric of the score of its dialogues; a judge also scores every event. A file of scenarios is
 TOML as people write it, or the same as JSON. `fdbcore.runtime.shape` checks it against the types of this module, and
 the published schema is made of them.
 """
@@ -22,7 +22,7 @@ BUILTIN_FAMILIES: Final = ("daily", "correction", "entity", "safety")
 """Families that come with fdbcore; each has a file."""
 LEVELS: Final = 5
 """Scores of a dialogue go from 1 to this."""
-MARKS: Final = ("turn_taking", "instruction_following")
+EVENT_SCORES: Final = ("turn_taking", "instruction_following")
 
 _TASK: Final = (
     "You judge how a voice system behaved in a spoken dialogue with a user. You get the user's goals, what both said "
@@ -30,7 +30,7 @@ _TASK: Final = (
     "The words are by a speech transcriber: do not blame the system for a misspelling. Quote in each reason the words "
     "or the times that it rests on. If you cannot tell, give null."
 )
-_MARK: Final = {"type": ["integer", "null"]}
+_SCORE: Final = {"type": ["integer", "null"]}
 _REASON: Final = {"type": "string"}
 
 Part: TypeAlias = Literal["correction", "reference", "safety"]
@@ -64,8 +64,8 @@ class RubricWording(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         return "\n".join((self.ask, *(f"{level}: {text}" for level, text in enumerate(self.levels, 1))))
 
 
-class MarkWording(RubricWording, frozen=True):
-    """A wording of the rubric of one of MARKS. ask_of_dialogue: what a person is asked, of the first one."""
+class EventWording(RubricWording, frozen=True):
+    """A wording of the rubric of one of EVENT_SCORES. ask_of_dialogue: what a person is asked, of the first one."""
 
     ask_of_dialogue: str = ""
 
@@ -98,7 +98,7 @@ class Family(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         return () if self.score is UNSET else self.score.rubric
 
 
-def family_faults(family: Family, known: Collection[str], where: str) -> Iterator[Problem]:
+def family_problems(family: Family, known: Collection[str], where: str) -> Iterator[Problem]:
     """Faults of a family of the right form. known: the ids of other families. where: "FILE: ID"."""
     if family.id in known:
         yield unexpected(f"{where}: id", f"another id than {', '.join(known)}", family.id)
@@ -121,10 +121,10 @@ def builtin_families() -> Mapping[str, Family]:
 
 
 def rubric_of_events(wording: int, events: Sequence[Mapping[str, Any]]) -> Rubric:
-    """Both marks of every event. wording: from 0. events: as the judge reads them."""
-    rubrics = {name: _wording(rubrics_of_marks()[name], wording) for name in MARKS}
-    marks = {name: each for mark in MARKS for name, each in ((mark, _MARK), (f"{mark}_reason", _REASON))}
-    event = object_schema({"event": {"type": "integer"}, **marks})
+    """Both scores of every event. wording: from 0. events: as the judge reads them."""
+    rubrics = {name: _wording(event_wordings()[name], wording) for name in EVENT_SCORES}
+    scores = {key: of for name in EVENT_SCORES for key, of in ((name, _SCORE), (f"{name}_reason", _REASON))}
+    event = object_schema({"event": {"type": "integer"}, **scores})
     parts = [f"{name}: {rubric.text}" for name, rubric in rubrics.items()]
     text = "\n\n".join((_TASK, "Mark every event, by its number, from 1 to 5:", *parts))
     questions = [
@@ -142,7 +142,7 @@ def rubric_of_score(score: FamilyScore, wording: int) -> Rubric:
     if chosen.levels:
         text = f"{_TASK}\n\nScore the whole dialogue from 1 to 5. {chosen.text}"
         question = RubricQuestion(f"{score.title}: {chosen.ask}", chosen.levels, ("score",))
-        return Rubric(score.title, text, object_schema({"score": _MARK, "reason": _REASON}), [question])
+        return Rubric(score.title, text, object_schema({"score": _SCORE, "reason": _REASON}), [question])
     asks = {point.id: f"{point.id}: {point.ask}" for point in chosen.check}
     answers = {id_: {"type": ["boolean", "null"]} for id_ in asks}
     text = "\n".join((f"{_TASK}\n\n{chosen.ask}", *asks.values()))
@@ -152,9 +152,9 @@ def rubric_of_score(score: FamilyScore, wording: int) -> Rubric:
 
 
 @cache
-def rubrics_of_marks() -> Mapping[str, Sequence[MarkWording]]:
-    """The wordings of the rubric of each of MARKS."""
-    return convert(data_of("rubrics.toml"), dict[str, list[MarkWording]])
+def event_wordings() -> Mapping[str, Sequence[EventWording]]:
+    """The wordings of the rubric of each of EVENT_SCORES."""
+    return convert(data_of("rubrics.toml"), dict[str, list[EventWording]])
 
 
 def _wording(wordings: Sequence[RubricWording], number: int) -> RubricWording:

@@ -21,7 +21,7 @@ from fdbcore.stats import SEED
 from fdbcore.suites.staged.cases import StagedCase, dialogues_of
 from fdbcore.suites.staged.document import StagedJudging, document
 from fdbcore.suites.staged.goals import GoalResult, goal_values
-from fdbcore.suites.staged.judging import DialogueScores, OtherSetup, Setup, mark_all, requests_of, setups_of
+from fdbcore.suites.staged.judging import DialogueScores, OtherSetup, Setup, judge_all, requests_of, setups_of
 from fdbcore.suites.staged.replies import JUDGE, is_of_replies, replied
 from fdbcore.suites.staged.rows import JUDGED, RULE, rule_of
 from fdbcore.suites.staged.transcription import (
@@ -37,8 +37,8 @@ from fdbcore.types import Problem
 from fdbcore.types.scorecard import Scored
 from fdbcore.types.usage import ExpectedUse
 
-TOKENS_OF_A_MARK: Final = 60
-"""Tokens that a judge writes for a mark with its reason: about forty words."""
+TOKENS_OF_A_SCORE: Final = 60
+"""Tokens that a judge writes for a score with its reason: about forty words."""
 
 
 def score(
@@ -63,11 +63,11 @@ def score(
     unheard: list[str] = []
     variants, judging, told = scoring.apply(cases, problems, unheard, jobs, show)
     hears = next(iter(options["transcriber"]), None)
-    marks = next((each.name for each in scoring.judging.judges), JUDGE if replies else None)
+    judge = next((each.name for each in scoring.judging.judges), JUDGE if replies else None)
     warnings = [*unheard, *(line for each in replies for line in each.warnings)]
     notes = [] if scoring.sources else why_not_heard(cases, [])
     said = warnings, notes, runs
-    found = document(cases, problems, hears, marks, lost, scoring.rule, variants, judging, options["published"], *said)
+    found = document(cases, problems, hears, judge, lost, scoring.rule, variants, judging, options["published"], *said)
     files = replies[0].files if len(replies) == 1 else {}  # of several folders, which one would it be?
     return Scored(found, files, told)
 
@@ -125,11 +125,11 @@ class Scoring:
                 case.values.update(goal_values(goals))
         if self.sources:
             unheard[:0] = why_not_heard(cases, list(self.sources.values()))
-        marked, judging, told = self._judged(cases, heard, setups, problems, jobs, show)
+        scores, judging, told = self._judged(cases, heard, setups, problems, jobs, show)
         variants = []
         for setup in others:
             assert setup.aspect is not None
-            values = {path: each.values() for path, each in marked.get(setup, {}).items()}
+            values = {path: each.values() for path, each in scores.get(setup, {}).items()}
             if setup.aspect == "transcriber":
                 for path, own_goals in by_words[setup.transcriber].items():
                     values[path] = {**values.get(path, {}), **goal_values(own_goals)}
@@ -147,12 +147,12 @@ class Scoring:
         jobs: int | None,
         show: Callable[[str], None],
     ) -> tuple[Mapping[Setup, Mapping[Path, DialogueScores]], StagedJudging | None, list[str]]:
-        """The marks by setup; those of the main one stand in the dialogues, too."""
+        """The scores by setup; those of the main one stand in the dialogues, too."""
         if not self.judging.judges:
             return {}, None, []
         families = {run: families_of(run) for run in {case.path.parent for case in cases}}
-        marked, spent, told = mark_all(requests_of(cases, heard, setups, families), self.judging, jobs, show)
-        main = marked.get(setups[0], {})
+        scores, spent, told = judge_all(requests_of(cases, heard, setups, families), self.judging, jobs, show)
+        main = scores.get(setups[0], {})
         for case in cases:
             family = families[case.path.parent].get(case.family)
             case.has_task_score = family is not None and bool(family.rubric)
@@ -161,7 +161,7 @@ class Scoring:
                 case.values.update(judged.values())
                 case.draws = judged.draws([SEED, crc32(f"{case.system} {case.path.name}".encode())])
             for setup in setups:
-                if (own := marked.get(setup, {}).get(case.path)) is not None:
+                if (own := scores.get(setup, {}).get(case.path)) is not None:
                     by = f" by {setup.name}" if setup.name else ""
                     problems += [Problem(case.call, f"unscored{by}: {reason}") for reason in own.unscored]
                     problems += [Problem(case.call, f"{n}{by}: {reason}") for n, reason in own.partly]
@@ -171,7 +171,7 @@ class Scoring:
             "reasons": sum(each.reasons for each in main.values()),
             "unquoted": sum(each.unquoted for each in main.values()),
         }
-        return marked, judging, [told]
+        return scores, judging, [told]
 
 
 def sources_of(options: Mapping[str, Any]) -> dict[str, WordSource]:
@@ -207,4 +207,4 @@ def expected(
     families = {run: families_of(run) for run in {case.path.parent for case in cases}}
     planned = requests_of(cases, heard, scoring.setups, families) if judges else []
     questions = [each for own in planned for each in own.questions]
-    yield from scoring.judging.expected(questions, lambda of: TOKENS_OF_A_MARK * len(of.question.rubric.questions))
+    yield from scoring.judging.expected(questions, lambda of: TOKENS_OF_A_SCORE * len(of.question.rubric.questions))

@@ -1,6 +1,6 @@
 """Agreement of people and judges on dialogues, by metric.
 
-A person gives a dialogue one rating of each metric. A judge marks events: its mean over the events of a dialogue stands
+A person gives a dialogue one rating of each metric. A judge scores events: its mean over those of a dialogue stands
 beside. Task scores are compared by family, as each family has a rubric of its own.
 """
 
@@ -21,7 +21,7 @@ from msgspec import Meta, Struct, to_builtins
 from fdbcore.errors import InputError, SettingsError
 from fdbcore.recording import kept_of_form, write_json
 from fdbcore.report import agreement_screen, comparison_tables, counted, wrapped
-from fdbcore.results import Mark, RatedMeasure, Rater, RaterAgreement, RaterEntry, compared, marks_in, problem_entries
+from fdbcore.results import RatedMeasure, Rater, RaterAgreement, RaterEntry, compared, problem_entries, scores_of_row
 from fdbcore.runs import read_kept_scores
 from fdbcore.runtime import number_of
 from fdbcore.sources import columns_of, rated_rows
@@ -45,7 +45,7 @@ def rating_agreement(
     raters: Sequence[Rater], problems: Sequence[Problem], show: Callable[[str], None]
 ) -> RaterAgreement:
     """The agreement of raters. Names must differ. SettingsError if no two rated the same dialogue."""
-    measures = {measure for rater in raters for marks in rater.marks.values() for measure in marks}
+    measures = {measure for rater in raters for scores in rater.scores.values() for measure in scores}
     comparisons = []
     for measure in sorted(measures, key=lambda each: (METRICS.index(each[0]), each)):
         metric, family = (*measure, None)[:2]
@@ -64,7 +64,7 @@ def rating_agreement(
     if not any(each.n for each in comparisons):
         raise SettingsError("expected dialogues that two raters rated, got none")
     told = [
-        RaterEntry(name=each.name, kind=each.kind, dialogues=sum(map(bool, each.marks.values()))) for each in raters
+        RaterEntry(name=each.name, kind=each.kind, dialogues=sum(map(bool, each.scores.values()))) for each in raters
     ]
     return RaterAgreement(SCHEMA, told, comparisons, problem_entries(problems))
 
@@ -146,7 +146,7 @@ DIALOGUE: Final = "dialogue"
 COLUMNS: Final = ("sample", DIALOGUE, "rater", "family", *METRICS, "checks", "note")
 """The columns of the tables that the page gives."""
 CANNOT_TELL: Final = "cannot tell"
-A_MARK: Final = f"a number from 1 to {LEVELS}"
+A_SCORE: Final = f"a number from 1 to {LEVELS}"
 
 
 class KeyedDialogue(Struct, frozen=True):
@@ -239,9 +239,9 @@ def read_key(path: Path) -> RatingKey:
     return key
 
 
-def measures_of(marks: Mapping[str, Mark], family: str) -> dict[RatedMeasure, Mark]:
-    """Marks by what is compared: task scores of each family apart, as each has a rubric of its own."""
-    return {(name, family) if name == TASK_SCORE else (name,): mark for name, mark in marks.items()}
+def measures_of(scores: Mapping[str, float | None], family: str) -> dict[RatedMeasure, float | None]:
+    """Scores by what is compared: task scores of each family apart, as each has a rubric of its own."""
+    return {(name, family) if name == TASK_SCORE else (name,): score for name, score in scores.items()}
 
 
 @dataclass(slots=True)
@@ -284,37 +284,37 @@ def _take(row: Mapping[str, str], where: str, found: Ratings) -> None:
     if not (dialogue and name):
         found.problems.append(Problem(where, "left out: expected a dialogue and a rater, got none"))
         return
-    marks = marks_in(row, where, METRICS, _mark, f"{A_MARK}, or {CANNOT_TELL}", found.problems)
+    scores = scores_of_row(row, where, METRICS, _score, f"{A_SCORE}, or {CANNOT_TELL}", found.problems)
     family = row.get("family", "")
-    if TASK_SCORE in marks and not family:
+    if TASK_SCORE in scores and not family:
         found.problems.append(Problem(where, "task_score: left out: expected the family of the dialogue, got none"))
-        del marks[TASK_SCORE]
+        del scores[TASK_SCORE]
     if row.get("sample"):
         found.samples.add(row["sample"])
     rater = found.raters.setdefault(name, Rater(name, "person"))
-    if marks:
-        rater.take((dialogue,), measures_of(marks, family), where, f"rating of {dialogue}")
+    if scores:
+        rater.take((dialogue,), measures_of(scores, family), where, f"rating of {dialogue}")
 
 
-def _mark(text: str) -> float | None:
+def _score(text: str) -> float | None:
     """A rating as it is written; None: cannot tell. ValueError if it is neither."""
     if text.lower() == CANNOT_TELL:
         return None
-    mark = number_of(text.replace(",", "."))
-    if not 1 <= mark <= LEVELS:
+    score = number_of(text.replace(",", "."))
+    if not 1 <= score <= LEVELS:
         raise ValueError
-    return mark
+    return score
 
 
 def judge_of(scores: Mapping[str, Any], path: Path, key: RatingKey | None, problems: list[Problem]) -> Rater:
-    """The marks of the judge of some scores, means over the events of each dialogue.
+    """The judge's scores in a scores file, means over the events of each dialogue.
 
     key: that of the sample, whose names the dialogues then have; without it, they are named by their recordings. A
-    metric of which the judge gave no mark of any event is one that it cannot tell. problems: gets what is left out, as
-    it is no mark. SettingsError if nobody judged, or if two dialogues of a sample cannot be told apart.
+    metric of which the judge gave no score of any event is one that it cannot tell. problems: gets what is left out, as
+    it is no score. SettingsError if nobody judged, or if two dialogues of a sample cannot be told apart.
     """
     if scores["settings"]["judge"] is None:
-        raise SettingsError(f"{path}: expected the marks of a judge (fdbcore score --judge), got scores without any")
+        raise SettingsError(f"{path}: expected the scores of a judge (fdbcore score --judge), got scores without any")
     names = None if key is None else {_call(each.call): each.dialogue for each in key.dialogues}
     if key is not None and names is not None and len(names) < len(key.dialogues):
         raise SettingsError(f"{path}: expected runs of different names in a sample, got several of one name")
@@ -324,16 +324,16 @@ def judge_of(scores: Mapping[str, Any], path: Path, key: RatingKey | None, probl
         name = call if names is None else names.get(call)
         if name is None:
             continue
-        marks = {metric: item["measures"].get(metric) for metric in METRICS}
-        for metric, mark in list(marks.items()):
-            if not (mark is None or (type(mark) in (int, float) and 1 <= mark <= LEVELS)):
-                reason = f"{metric}: left out: expected {A_MARK}, got {mark!r:.40}"
+        scores = {metric: item["measures"].get(metric) for metric in METRICS}
+        for metric, score in list(scores.items()):
+            if not (score is None or (type(score) in (int, float) and 1 <= score <= LEVELS)):
+                reason = f"{metric}: left out: expected {A_SCORE}, got {score!r:.40}"
                 problems.append(Problem(f"{path}: {call}", reason))
-                del marks[metric]
+                del scores[metric]
         if item["task"] is None:
-            marks.pop(TASK_SCORE, None)  # the family has none, or it is unscored
-        judge.marks[(name,)] = measures_of(marks, item["family"])
-    if not judge.marks:
+            scores.pop(TASK_SCORE, None)  # the family has none, or it is unscored
+        judge.scores[(name,)] = measures_of(scores, item["family"])
+    if not judge.scores:
         raise InputError(f"{path}: expected scores of the dialogues of the sample, got those of others")
     return judge
 

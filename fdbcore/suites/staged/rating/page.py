@@ -22,7 +22,7 @@ from fdbcore.report import CLIP_TYPE, clip, environment
 from fdbcore.runtime import whole_file
 from fdbcore.sources import FORMULA, changed_source
 from fdbcore.suites.staged.rating.agreement import CANNOT_TELL, COLUMNS, KeyedDialogue, read_key
-from fdbcore.suites.staged.scenarios import RubricWording, rubrics_of_marks
+from fdbcore.suites.staged.scenarios import RubricWording, event_wordings
 from fdbcore.suites.staged.transcription import closing_tick
 from fdbcore.suites.staged.users import families_of
 from fdbcore.types import TICKS_PER_S
@@ -61,7 +61,7 @@ def write_page(sample: Path, out: Path, show: Callable[[str], None]) -> int:
         "metrics": [
             _metric(name, title, of.ask_of_dialogue, of)
             for name, title in TITLES.items()
-            for of in rubrics_of_marks()[name][:1]
+            for of in event_wordings()[name][:1]
         ],
         "tasks": tasks,
         "dialogues": dialogues,

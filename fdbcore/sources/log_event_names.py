@@ -106,7 +106,7 @@ def last_event(names: Sequence[str]) -> str | None:
 
 
 def place_of(name: str) -> Place | None:
-    """The place in the audio that a mark of this name can lie close to; None if there is none.
+    """The place in the audio that an event of this name can lie close to; None if there is none.
 
     A name that neither concerns A nor says that something ended may come just before B begins. The decision that A has
     finished is close to nothing: how long it takes is what a log is read for.
