@@ -1,5 +1,7 @@
 """The registry entry of a measure: its id, its unit, which direction is better, and the words that describe it."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
