@@ -5,8 +5,6 @@ correlate. Counts without echo are not always exact: on the shipped session over
 in dialogues with many overlaps a few of a hundred echoes still change a count by one event.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Examines the audio of a session before anything is measured: runs all checks and stores their findings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 
