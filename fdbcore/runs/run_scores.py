@@ -86,7 +86,7 @@ def score(
     found = groups(calls, by) if by else []
     content: Statements = {
         **evidence(run, run.settings, by, gone | unread),
-        "input": input_notes(calls.calls),
+        "input": [note.text for note in input_notes(calls.calls)],
         **statements(calls, chosen, found, by or ""),
     }
     if sensitivity or detectors:

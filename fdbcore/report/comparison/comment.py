@@ -155,7 +155,7 @@ def _moment(moment: GateMoment, pages: _Pages) -> str:
 
 
 def _notices(document: RunComparison) -> Iterator[str]:
-    found = phrases.notices(document)
+    found = [*phrases.notices(document), *document.get("shared", ())]
     told = [escaped(text) for text in found[:MOST_NOTICES]]
     if len(found) > MOST_NOTICES:
         told.append(f"and {len(found) - MOST_NOTICES} more")

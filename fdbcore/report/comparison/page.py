@@ -62,6 +62,7 @@ def page(given: Kept, run: Run, shown: PageParts = WHOLE) -> str:
         facts=_facts(documents[0], run.path),
         is_run_linked=(run.path / INDEX).is_file(),
         warnings=list(dict.fromkeys(text for document in documents for text in phrases.notices(document))),
+        shared=list(dict.fromkeys(text for document in documents for text in document.get("shared", ()))),
         lead=phrases.lead(comparison) if comparison else "",
         to_hear=to_hear,
         gates=_gates(given.gates, listed) if given.gates else None,

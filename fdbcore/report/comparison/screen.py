@@ -37,6 +37,7 @@ def _head(document: RunComparison) -> Iterator[str]:
         f" against {baseline['path']}: {phrases.scored_calls(baseline)}" if baseline else ""
     )
     yield from (f"!! {text}" for text in phrases.notices(document))
+    yield from document.get("shared", ())
 
 
 def _gates(gates: DecidedGates | None) -> Iterator[str]:

@@ -175,7 +175,7 @@ def differences_table(document: RunComparison, cluster: str | None) -> PaperTabl
         "bootstrap, shares by the square-and-add method. p: Holm's correction over all rows. MDE: the "
         f"minimum detectable effect, the true difference found with 80 % power. {NOT_CORRECTED}"
     )
-    notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in document["notes"])
+    notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in [*document["notes"], *document.get("shared", ())])
     return PaperTable(caption + notes, DIFFERENCE_COLUMNS, "llrrrrrr", rows, "tab:differences")
 
 
