@@ -101,7 +101,7 @@ def score(
     if keep:
         listed = [moment for of in content["longer"] for found in of["longer"] for moment in found["worst"]]
         write_missing_pages(run, listed, watch)
-    write_statements(content, folder)
+    write_statements(content, folder, run.calls)
     return content
 
 

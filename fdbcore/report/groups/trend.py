@@ -58,7 +58,11 @@ def page(found: RunTrend, latest: Run, made: Mapping[str, Any]) -> str:
         product="trend over runs",
         not_drawn="",
         pages_of="The calls of",
-        facts=[counted(len(points), "run"), counted(calls, "call"), _resampled(found)],
+        facts=[
+            counted(len(points), "run"),
+            counted(calls, "call"),
+            f"95 % intervals over {units_text(found['cluster'])}",
+        ],
         lead=" ".join([verdict(found), *longer_sentences([found["latest"]])]),
         warnings=notices(found),
         shared=found.get("shared", ()),
@@ -97,10 +101,6 @@ def verdict(found: RunTrend) -> str:
     latest = found["latest"]
     rows = [row for row in latest["measures"] if row["value"] is not None]
     return f"{latest['a']['name']} against {latest['b']['name']}: {phrases.verdicts(rows)}."
-
-
-def _resampled(found: RunTrend) -> str:
-    return f"95 % intervals over {units_text(found['cluster'])}"
 
 
 def _pages(found: RunTrend, folder: Path) -> list[tuple[str, str]]:

@@ -135,7 +135,7 @@ def _drawn(run: Survey, settings: TurnSettings, name: str, of: Drawn) -> Chart:
     note = in_words(of.note, settings)
     if of.of == "opportunities":
         return curve(of.title, note, axis, shown, run.measures[measure.missing]["n"])
-    return histogram(of.title, note, axis, {(measure.shown and measure.shown.side) or "": shown})
+    return histogram(of.title, note, axis, {(measure.shown.side or "") if measure.shown else "": shown})
 
 
 def _point(system: CutOffAgainstLatency) -> Point:
