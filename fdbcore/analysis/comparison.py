@@ -164,8 +164,7 @@ def _row(name: str, matched: Matched, found: MeasuredDifference) -> ComparedMeas
 
 @dataclass(frozen=True)
 class Sides:
-    """A run and its baseline, both read once: their calls, their quantities, and notes on both for the reader; shared:
-    on what the baseline has as often."""
+    """A run and its baseline, both read once: their calls, quantities, and notes; shared: on what explains nothing."""
 
     run: Run
     of_run: CallGroup
@@ -230,8 +229,8 @@ class Sides:
 def _input_of_both(called: Names, run: Sequence[Call], baseline: Sequence[Call]) -> tuple[list[str], list[str]]:
     """Notes on the input of each side; and apart, those on what the baseline has as often as the run, or more."""
     own, before = ({note.about: note for note in input_notes(calls)} for calls in (run, baseline))
-    alike = [each for each in own if each in before]
-    alike = [each for each in alike if own[each].calls * len(baseline) <= before[each].calls * len(run)]
+    both = own.keys() & before.keys()
+    alike = [each for each in own if each in both and own[each].calls * len(baseline) <= before[each].calls * len(run)]
     of_one = zip(called, (own, before), strict=True)
     alarms = [f"{name}: {note.text}" for name, of in of_one for each, note in of.items() if each not in alike]
     return alarms, [f"{called[0]}, as in {called[1]}: {own[each].text}" for each in alike]

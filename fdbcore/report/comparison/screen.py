@@ -108,7 +108,7 @@ def _row(row: ComparedMeasure) -> Iterator[str]:
     if row["value"] is None:
         yield f"  {row['reason']}"
         return
-    parts = [f"{phrases.verdict(row):<9} {difference(row['value'], row['interval'], unit)}"]
+    parts = [f"{row['verdict']:<9} {difference(row['value'], row['interval'], unit)}"]
     parts += [f"Holm {p_text(row['p_holm'])}"] if row["p_holm"] is not None else []
     parts += [f"minimum detectable effect {step(row['detectable'], unit)}"] if row["detectable"] else []
     parts += [row["reason"]] if row["reason"] else []
