@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, NotRequired, Self, TypeAlias, Type
 
 from msgspec import Meta
 
-from fdbcore.analysis.corpus import Run, unreadable
+from fdbcore.analysis.corpus import Call, Run, unreadable
 from fdbcore.analysis.differences import BetterWhen, MeasuredDifference, VerdictOfA, verdict
 from fdbcore.analysis.gate_moments import GateMoment, worsened
 from fdbcore.analysis.gate_results import DecidedGates
@@ -65,6 +65,7 @@ class RunComparison(TypedDict):
     baseline: DescribedRun | None
     by: Annotated[str | None, Meta(description="the column whose values are compared")]
     notes: Annotated[list[str], Meta(description="what must be known before any figure")]
+    shared: NotRequired[Annotated[list[str], Meta(description="what both sides have alike: it explains no difference")]]
     comparisons: list[ComparedCalls]
     gates: NotRequired[DecidedGates]
     made: NotRequired[Annotated[str, Meta(description="when, in UTC; where it is kept with its run")]]
@@ -161,13 +162,14 @@ def _row(name: str, matched: Matched, found: MeasuredDifference) -> ComparedMeas
 
 @dataclass(frozen=True)
 class Sides:
-    """A run and its baseline, both read once: their calls, their quantities, and notes on both for the reader."""
+    """A run and its baseline, both read once: their calls, quantities, and notes; shared: on what explains nothing."""
 
     run: Run
     of_run: CallGroup
     baseline: Run | None
     of_baseline: CallGroup | None
     notes: Sequence[str]
+    shared: Sequence[str] = ()
 
     @classmethod
     def of(
@@ -179,9 +181,8 @@ class Sides:
         for each in filter(None, (run, baseline)) if not different_settings else ():
             check_one_detector(each)
         notes = [] if baseline is None else differing(run, baseline, different_settings, called)
-        for name, group in zip(called, (of_run, of_baseline), strict=True):
-            notes += [] if group is None else [f"{name}: {text}" for text in input_notes(group.calls)]
-        return cls(run, of_run, baseline, of_baseline, notes)
+        alarms, shared = _input_of_both(called, of_run.calls, of_baseline.calls if of_baseline else ())
+        return cls(run, of_run, baseline, of_baseline, notes + alarms, shared)
 
     def compared(self, by: str | None, cluster: str | None) -> RunComparison:
         """The comparison as JSON values, without gates; see `compare`.
@@ -218,8 +219,19 @@ class Sides:
             "baseline": None if self.baseline is None else described(self.baseline),
             "by": by,
             "notes": [*self.notes, *lonely],
+            "shared": [*self.shared],
             "comparisons": comparisons,
         }
+
+
+def _input_of_both(called: Names, run: Sequence[Call], baseline: Sequence[Call]) -> tuple[list[str], list[str]]:
+    """Notes on the input of each side; and apart, those on what the baseline has as often as the run, or more."""
+    own, before = ({note.about: note for note in input_notes(calls)} for calls in (run, baseline))
+    both = own.keys() & before.keys()
+    alike = [each for each in own if each in both and own[each].calls * len(baseline) <= before[each].calls * len(run)]
+    of_one = zip(called, (own, before), strict=True)
+    alarms = [f"{name}: {note.text}" for name, of in of_one for each, note in of.items() if each not in alike]
+    return alarms, [f"{called[0]}, as in {called[1]}: {own[each].text}" for each in alike]
 
 
 def differing(run: Run, baseline: Run, allowed: bool, called: Names = RUN_AND_BASELINE) -> list[str]:

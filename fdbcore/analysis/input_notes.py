@@ -39,6 +39,14 @@ LEAST_SPEECH_S: Final = 2.0
 MOST_NAMES = 3
 
 
+class InputNote(NamedTuple):
+    """A line about the input. about: the same in all runs. calls: how many have it; 0 for a note on the run."""
+
+    about: str
+    calls: int
+    text: str
+
+
 class SoundOfCall(NamedTuple):
     """The sound of a call.
 
@@ -51,7 +59,7 @@ class SoundOfCall(NamedTuple):
     is_held: bool
 
 
-def input_notes(calls: Iterable[Call]) -> list[str]:
+def input_notes(calls: Iterable[Call]) -> list[InputNote]:
     """One line each for detectors of an earlier version, and for the calls that failed, with each finding, with missing
     audio, with bad input health, and with speech that may be echo or tones.
 
@@ -82,9 +90,9 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
         except RecordingError:
             continue
     several = detectors(made_by.values())
+    decided = [f"calls were decided by different voice activity detectors: {', '.join(several)}"] if several[1:] else []
     return [
-        *([f"calls were decided by different voice activity detectors: {', '.join(several)}"] if several[1:] else []),
-        *earlier(made_by.values()),
+        *(InputNote(text, 0, text) for text in [*decided, *earlier(made_by.values())]),
         *_line("the conversation failed, and counts as far as it went,", failed, ""),
         *(line for name in sorted(amiss, key=lambda name: -len(amiss[name])) for line in _line(name, amiss[name], "")),
         *_line("audio missing", missing, ""),
@@ -94,10 +102,11 @@ def input_notes(calls: Iterable[Call]) -> list[str]:
     ]
 
 
-def _line(what: str, names: list[str], note: str) -> Iterator[str]:
+def _line(what: str, names: list[str], note: str) -> Iterator[InputNote]:
     if names:
         more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
-        yield f"{what} in {len(names):,} call{'s' * (len(names) > 1)}{note}: {', '.join(names[:MOST_NAMES])}{more}"
+        text = f"{what} in {len(names):,} call{'s' * (len(names) > 1)}{note}: {', '.join(names[:MOST_NAMES])}{more}"
+        yield InputNote(what, len(names), text)
 
 
 def standing_out(calls: Mapping[str, SoundOfCall]) -> dict[str, list[str]]:

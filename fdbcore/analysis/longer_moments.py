@@ -19,7 +19,7 @@ from fdbcore.analysis.groups import CallGroup
 from fdbcore.analysis.matching import ComparedSide, Matched, side
 from fdbcore.errors import FdbError
 from fdbcore.measures.measure import MomentKind
-from fdbcore.measures.moments import KINDS, Moment, limit_ticks
+from fdbcore.measures.moments import BY_ID, KINDS, Moment, limit_ticks
 from fdbcore.sources.recorded import settings_of
 from fdbcore.stats.largest import Largest
 from fdbcore.types import ticks_to_s
@@ -359,7 +359,7 @@ def _of_kind(kind: MomentKind, calls: Sequence[_ReadCall], from_ticks: int) -> l
 
 def _is_of_system(moment: Moment) -> bool:
     """True if a moment is B's, or of both: B may begin to speak over A, or not stop for it."""
-    return moment.side == "B" or moment.kind == "talk_over"
+    return moment.side == "B" or BY_ID[moment.kind].of_both
 
 
 def _told(call: Call, of: Moment) -> GateMoment:

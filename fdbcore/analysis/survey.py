@@ -325,7 +325,7 @@ def _keep_worst(
     for kind in {moment.kind for moment in moments}:
         own = [(call, moment) for moment in moments if moment.kind == kind][:OF_ONE_CALL]
         both = [*listed.get(kind, ()), *own]
-        listed[kind] = sorted(both, key=lambda each: -each[1].severity)[:WORST]
+        listed[kind] = sorted(both, key=lambda each: (-each[1].severity, each[1].start_tick - each[1].end_tick))[:WORST]
 
 
 def clip_ticks(moment: Moment, n_ticks: int) -> tuple[int, int]:

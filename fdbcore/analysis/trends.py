@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Final, Literal, TypedDict
+from typing import Annotated, Final, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
@@ -22,6 +22,7 @@ class RunTrend(TypedDict):
     schema: Literal["fdbcore.trend/1"]
     cluster: Annotated[str | None, Meta(description="the column whose values intervals resample; null: the calls")]
     notes: Annotated[list[str], Meta(description="what must be known before any figure")]
+    shared: NotRequired[Annotated[list[str], Meta(description="what the latest two runs have alike")]]
     runs: Annotated[list[DescribedRun], Meta(description="in the order of the trend, the latest last")]
     points: Annotated[list[StatedGroup], Meta(description="the headline measures of each run")]
     latest: Annotated[ComparedCalls, Meta(description="the latest run less the one before")]
@@ -57,6 +58,7 @@ def trend(runs: Sequence[Run], *, cluster: str | None = None, different_settings
         "schema": TREND_SCHEMA,
         "cluster": cluster,
         "notes": list(dict.fromkeys(notes)),
+        "shared": [*sides.shared],
         "runs": [described(run) for run, _ in sources],
         "points": [
             stated_headlines(replace(group, name=name), unit(group.calls, cluster))

@@ -7,7 +7,7 @@ Answered, premature and missing responses share one denominator, the opportuniti
 from typing import Final
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.measure import CallMeasure, Column, Edge, MeasureGroup, ShippedLimit, ShownMoments, Spot
+from fdbcore.measures.measure import CallMeasure, Column, Drawn, Edge, MeasureGroup, ShippedLimit, ShownMoments, Spot
 from fdbcore.measures.opportunities import fto, opportunities_in, turn_start, unanswered_waits
 from fdbcore.measures.quantities import Quantity, Share, Values
 from fdbcore.types import TICK_MS, TICKS_PER_S, Span, TurnEvent
@@ -67,6 +67,16 @@ MEASURES: Final = (
             Spot("call lead", 11, "", f"{_MEDIAN}{{if_several}}~, after {{only}}"),
             Spot("run lead", 11, "", _MEDIAN),
         ),
+        drawn=(
+            Drawn(
+                "opportunities", "How soon B answers", "Share of the opportunities that B has begun to answer, after "
+                "A's end; unanswered ones never raise it.", 0.05, range(6),
+            ),
+            Drawn(
+                "calls", "Response latency of each call", "Each call's median response latency. A second peak to the "
+                "right is a group of slow calls.", 0.1, range(5),
+            ),
+        ),
         limits=(
             ShippedLimit(
                 ".median <= 1500",
@@ -110,6 +120,11 @@ MEASURES: Final = (
             Spot("call lead", 12, "", ".{if_any}"),
             Spot("run lead", 10, "", "B answered {mean} of {n:,} opportunities", NOTHING_TO_ANSWER),
             Spot("run lead", 12, "", ".{if_any}"),
+            Spot(
+                "curve", 10, "", "The share of opportunities that B has begun to answer, over the time since A "
+                "finished. All {n} opportunities count: responses {count}",
+                "There was nothing for B to answer, so there is no curve.",
+            ),
         ),
     ),
     CallMeasure(
@@ -122,6 +137,7 @@ MEASURES: Final = (
             Spot("run", 30, PREMATURE, "{interval}", f"none | {NO_RESPONSE} none"),
             Spot("call tile", 11, RATE, " [Premature responses: {count}], before A had finished.", gated=True),
             _run_tile(30, PREMATURE, ": B began more than 0.2 s early"),
+            Spot("curve", 11, "", ", premature responses {count}"),
         ),
         limits=(
             ShippedLimit(
@@ -141,6 +157,7 @@ MEASURES: Final = (
             Spot("call tile", 12, RATE, f" [No response: {{count}}]: {UNANSWERED}.", gated=True),
             Spot("call tile", 13, RATE, " A's last turn: {last_turn}.", left_out="censored"),
             _run_tile(40, NO_RESPONSE, f": {UNANSWERED}"),
+            Spot("curve", 12, "", f", no response {{count}} ({UNANSWERED}). Only responses raise the curve."),
         ),
         limits=(ShippedLimit(" <= 0.05", "Ours: nothing is published. No response to one turn in twenty."),),
     ),

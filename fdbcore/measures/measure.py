@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -12,7 +12,7 @@ from fdbcore.types.scorecard import Measure, Pooling
 Direction: TypeAlias = Literal["less", "more"]
 QuantityKind: TypeAlias = Literal["values", "share", "ratio", "difference"]
 Unit: TypeAlias = Literal["ms", "s", "share", "1/min", "s/min"]
-Where: TypeAlias = Literal["call", "run", "note", "call tile", "run tile", "call lead", "run lead"]
+Where: TypeAlias = Literal["call", "run", "note", "call tile", "run tile", "call lead", "run lead", "curve"]
 Edge: TypeAlias = tuple[Side, Literal["start_ms", "end_ms", "turn_start_ms", "turn_end_ms"]]
 _QUANTITIES: Final[Mapping[Pooling, QuantityKind]] = {
     "median": "values", "share": "share", "rate": "ratio", "difference": "difference",
@@ -46,7 +46,7 @@ class KindOfMoment:
 
     title, meaning: of all of them. text: what one is called, with its length in seconds in braces. limit_ticks: how
     long each may last before it is worth hearing; None: as long as `lapse_ms`. worse: what several did that are longer
-    than before.
+    than before. of_both: B may be to blame whoever began.
     """
 
     id: MomentKind
@@ -55,6 +55,7 @@ class KindOfMoment:
     text: str
     limit_ticks: int | None
     worse: str
+    of_both: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,21 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
+class Drawn:
+    """A drawing of a measure over the calls of a run, in bins of `width` in the unit that is shown.
+
+    of: its items, the figure of each call, or of all opportunities (those of its `missing`) the share with an item by
+    then. ticks: labels of the axis, from end to end.
+    """
+
+    of: Literal["items", "calls", "opportunities"]
+    title: str
+    note: str
+    width: float
+    ticks: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
 class ShippedLimit:
     """A limit that fdbcore ships for a measure. check: a gate without the id, such as ".p90 <= 3500". source: of it."""
 
@@ -107,11 +123,11 @@ class CallMeasure(Measure, frozen=True, kw_only=True):
     backchannels, how much B talks). meaning: may name settings of the turn detector in braces. over: of a share, as a
     plural. literature: its source, or other names, in the literature. shown: the moments to
     listen to. column: its column in tables of calls. spots: where screens and pages show it; by
-    default, with a column, a line and a tile of its own. limits: those that fdbcore ships. difference_of: the ids of
-    two shares of a whole run. per: what a rate is a minute of. apart: the share that has the items which are left out
-    of this one as no reaction. missing: the share of items that have no value, for what took longest is among them.
-    axis: its own where systems are drawn as points. moved_by: how lines move it: from which edge to which it runs, the
-    later one first, or as premature answers.
+    default, with a column, a line and a tile of its own. drawn: over the calls of a run. limits: those that fdbcore
+    ships. difference_of: the ids of two shares of a whole run. per: what a rate is a minute of. apart: the share that
+    has the items which are left out of this one as no reaction. missing: the share of items that have no value, for
+    what took longest is among them. axis: its own where systems are drawn as points. moved_by: how lines move it: from
+    which edge to which it runs, the later one first, or as premature answers.
     """
 
     group: MeasureGroup
@@ -119,6 +135,7 @@ class CallMeasure(Measure, frozen=True, kw_only=True):
     shown: ShownMoments | None = None
     column: Column | None = None
     spots: tuple[Spot, ...] = ()
+    drawn: tuple[Drawn, ...] = ()
     limits: tuple[ShippedLimit, ...] = ()
     difference_of: tuple[str, str] | None = None
     per: str = ""

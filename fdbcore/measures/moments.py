@@ -36,7 +36,7 @@ KINDS: Final = (
     ),
     KindOfMoment(
         "talk_over", "Talking over each other", "Longest stretches in which both speak.", "talk-over {:.1f} s",
-        TICKS_PER_S // 2, "talk-overs are new or longer",
+        TICKS_PER_S // 2, "talk-overs are new or longer", of_both=True,
     ),
     KindOfMoment(
         "lapse", "Other lapses",

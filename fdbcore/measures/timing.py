@@ -9,7 +9,7 @@ from typing import Final
 
 from fdbcore.measures.answers import FTO, responses
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.measure import CallMeasure, Column, MeasureGroup, ShownMoments, Spot
+from fdbcore.measures.measure import CallMeasure, Column, Drawn, MeasureGroup, ShownMoments, Spot
 from fdbcore.measures.opportunities import fto
 from fdbcore.measures.overlaps import over, overlap_onsets
 from fdbcore.measures.quantities import Quantity, Ratio, Values
@@ -46,6 +46,7 @@ _OF_TURNS: Final = (
                 value="[{n:,}]", gated=True,
             ),
         ),
+        drawn=(Drawn("items", "Lapses", "Silences of both of more than {lapse_ms}.", 0.5, range(3, 16, 3)),),
     ),
     CallMeasure(
         "b_initial_silence_s", "B's initial silence", -1, "s", pools="median", group=TURNS,
@@ -76,6 +77,7 @@ _FILLED: Final = {
     "b_pause": ("B's pauses", "Silences inside a turn of B.", ""),
 }
 _TALKING: Final = "talk ratio"
+_TALK_OF_B: Final = Drawn("calls", "B's talk ratio", "The share of each call in which B speaks.", 5, range(0, 101, 25))
 _TALK_OVER: Final = ShownMoments(("talk_over",), None)
 _SHOWN: Final = {"gap": ShownMoments(("slow_answer",), "B"), "overlap": _TALK_OVER}
 
@@ -105,6 +107,7 @@ MEASURES: Final = (
             f"{x.lower()}_talk_share", f"{x}'s talk ratio", 0, "share", pools="rate", group=TIME,
             meaning=f"Share of the call in which {x} speaks.", compared=x == "B",
             spots=(Spot("call tile", 60, _TALKING, "", value=f"{x} {{mean}}", gated=True),),
+            drawn=(_TALK_OF_B,) if x == "B" else (),
         )
         for x in SIDES
     ),

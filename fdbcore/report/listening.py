@@ -101,35 +101,31 @@ class Sounds:
 
 def card(found: CallMoment, sounds: Sounds) -> dict[str, Any]:
     """The values of a card for a moment."""
-    start_s = ticks_to_s(found.moment.start_tick)
-    return {
-        "text": found.moment.text,
-        "call": found.call.name,
-        "at": clock_text(start_s),
-        "page": sounds.page_at(found.call, start_s),
-        "played": sounds.of_moment(found),
-        "silent": sounds.silent(found.call),
-        "strip": _strip(found),
-        "said": [(side, said) for side, said in found.said.items() if said] if sounds.words else [],
-        "beside": "",
-    }
+    said = [(side, said) for side, said in found.said.items() if said] if sounds.words else []
+    start_s, played = ticks_to_s(found.moment.start_tick), sounds.of_moment(found)
+    return _card(found.call, start_s, found.moment.text, sounds, played) | {"strip": _strip(found), "said": said}
 
 
 def named_card(call: Call, named: GateMoment, sounds: Sounds) -> dict[str, Any]:
     """The values of a card for what a document names: a moment of a call, or else the whole call."""
-    length_s, address = 0.0, None
+    played = None
     with suppress(FdbError):  # the page of a comparison may outlive a recording
         reading = call.recording
         for moment in reading.moments_of_any_length:
             if (ticks_to_s(moment.start_tick), moment.text) == (named["start_s"], named["text"]):
                 return card(around(call, reading, moment), sounds)
-        length_s, address = ticks_to_s(reading.n_ticks), sounds.of_call(call)
+        if address := sounds.of_call(call):
+            played = (address, named["start_s"], ticks_to_s(reading.n_ticks))
+    return _card(call, named["start_s"], named["text"], sounds, played)
+
+
+def _card(call: Call, start_s: float, text: str, sounds: Sounds, played: Played | None) -> dict[str, Any]:
     return {
-        "text": named["text"],
+        "text": text,
         "call": call.name,
-        "at": clock_text(named["start_s"]),
-        "page": sounds.page_at(call, named["start_s"]),
-        "played": address and (address, named["start_s"], length_s),
+        "at": clock_text(start_s),
+        "page": sounds.page_at(call, start_s),
+        "played": played,
         "silent": sounds.silent(call),
         "strip": "",
         "said": [],

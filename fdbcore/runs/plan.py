@@ -312,7 +312,8 @@ def _offered(world: str, systems: Sequence[PlannedSystem], parties: Mapping[str,
             try:
                 parties[system.name].take_tools(opened.tools)
             except SettingsError as error:
-                raise SettingsError(f"{redacted(system.address)}: {error}, but the run has tools") from None
+                told = f"{error}, but the run has tools; a pcm_ws:// server can (docs/systems.md)"
+                raise SettingsError(f"{redacted(system.address)}: {told}") from None
         return opened.describe()
 
 

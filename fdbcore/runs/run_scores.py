@@ -84,7 +84,7 @@ def score(
     found = groups(calls, by) if by else []
     content: Statements = {
         **evidence(run, run.settings, by, gone | unread),
-        "input": input_notes(calls.calls),
+        "input": [note.text for note in input_notes(calls.calls)],
         **statements(calls, chosen, found, by or ""),
     }
     if sensitivity or detectors:
@@ -99,7 +99,7 @@ def score(
     if keep:
         listed = [moment for of in content["longer"] for found in of["longer"] for moment in found["worst"]]
         write_missing_pages(run, listed, watch)
-    write_statements(content, folder)
+    write_statements(content, folder, run.calls)
     return content
 
 

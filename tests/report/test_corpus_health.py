@@ -14,6 +14,7 @@ from helpers.commands import command, printed
 from helpers.faulty_audio import sample, sine, with_echo, write
 from msgspec import to_builtins
 
+from fdbcore.analysis.comparison import Sides
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import pooled_measures, read_quantities, read_scores
 from fdbcore.analysis.survey import survey
@@ -21,6 +22,7 @@ from fdbcore.audio.wav import WavWriter
 from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import HEALTH, QUANTITIES, SCORES, read_json, write_json
 from fdbcore.report.call.document import document
+from fdbcore.report.comparison.comment import comment
 from fdbcore.report.exports.formats import rttm
 from fdbcore.report.run.screen import corpus_screen
 from fdbcore.types import SAMPLE_RATE_HZ
@@ -134,7 +136,14 @@ def test_runs_and_groups_are_compared_without_echo(ran: Ran, tmp_path: Path) -> 
     gates.write_text('gates = ["overlap_per_min <= baseline"]')
     old = shutil.copytree(ran.run, tmp_path / "old")
     compared = printed("report", ran.run, "--baseline", old, "--gate", gates, code=3)
-    assert compared["notes"] == [f"run: {note}", f"baseline: {note}"]
+    assert (compared["notes"], compared["shared"]) == ([], [f"run, as in baseline: {note}"])
+    page = (ran.run / "compare.html").read_text()
+    assert f'<p class="note">Run, as in baseline: {note}.</p>' in page
+    assert 'role="alert"' not in page, "what both sides share explains no difference"
+    assert compared["shared"][0] in comment(compared, ran.run, "", tmp_path)
+    few = Sides.of(Run(ran.run), Run(ran.run, [call for call in Run(ran.run).calls if call.name != "echo"]))
+    assert [text.partition(":")[0] for text in few.notes] == ["run", "baseline"], "the run has it more often"
+    assert not few.shared
     assert compared["gates"]["results"][0]["run"]["value"] == expected["overlap_per_min"]["mean"]
 
 

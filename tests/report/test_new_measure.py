@@ -14,7 +14,7 @@ from fdbcore.cli.main import main
 from fdbcore.measures import timing
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.measure import CallMeasure, Column, ShippedLimit, ShownMoments
+from fdbcore.measures.measure import CallMeasure, Column, Drawn, ShippedLimit, ShownMoments
 from fdbcore.measures.quantities import Quantity, Values
 from fdbcore.measures.reading import Reading
 from fdbcore.report.call.screen import screen
@@ -23,6 +23,7 @@ NEW = CallMeasure(
     "b_sigh_ms", "long sighs", -1, "ms", pools="median", compared=True, group=timing.TURNS,
     meaning="From the first breath to the last, over {short_ms}.", literature="sigh (Nobody 1999)",
     shown=ShownMoments(("slow_answer",), "B"), column=Column(9),
+    drawn=(Drawn("items", "Sighs of all calls", "Over {short_ms}.", 0.1, range(3)),),
     limits=(ShippedLimit(".median <= 500", "Ours: half of its sighs are short."),),
 )  # fmt: skip
 CALLS = 12
@@ -105,6 +106,8 @@ def test_it_stands_in_the_tables_of_a_run(run: Path) -> None:
         ", ", ","
     )
     assert "b_sigh_ms,b_sigh_ms_n" in (run / "calls.csv").read_text()
+    drawing = (run / "index.html").read_text().partition("Sighs of all calls")[2].partition("</figure>")[0]
+    assert f"Over 1 s. n\u00a0=\u00a0{3 * 2 * CALLS}." in unescape(drawing)
 
 
 def test_groups_are_compared_by_it(run: Path) -> None:

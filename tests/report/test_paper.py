@@ -102,7 +102,7 @@ def test_tables_state_n_and_denominators(drawn: Path) -> None:
     assert float(cut["value"]) == int(cut["count"]) / int(cut["n"])
     assert float(cut["low"]) < float(cut["value"]) < float(cut["high"])
     assert (cut["calls"], cut["clusters"]) == ("12", "12")
-    assert "paired by call name: 12 of 12" in (drawn / "figures" / "differences.tex").read_text()
+    assert "the same 12 calls in both" in (drawn / "figures" / "differences.tex").read_text()
 
 
 def test_captions_name_the_unit_that_was_resampled(drawn: Path, tmp_path: Path) -> None:

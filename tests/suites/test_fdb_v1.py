@@ -506,6 +506,18 @@ def test_the_quality_needs_no_praat_and_its_failure_leaves_the_rest(
     assert all(each == {"utmos": 3.5} for each in after)
 
 
+def test_without_a_judge_sentences_tell_our_measures_and_then_the_published_one(
+    overlapped: Path, tmp_path: Path
+) -> None:
+    told = " ".join(done("score", "--suite", "fdb-v1.5", overlapped / "run", "--out", tmp_path / "out").stdout.split())
+    by = figures(document(tmp_path / "out"))
+    stops_s = [by[system, "user interruption"]["compat_stop_s"] for system in ("good", "stubborn")]
+    first, _, published = told.partition("User interruption: ")[2].partition("As published, ")
+    assert first.startswith("stopped within 2 s: good in 1 of 1 sample, stubborn in 0 of 1 sample. ")
+    assert published.startswith("time until it stopped: good {:.2f} s, stubborn {:.2f} s.".format(*stops_s))
+    assert "Background speech: stopped within 2 s, without need: good in 1 of 1 sample, stubborn in 0 of" in told
+
+
 def test_samples_of_the_other_version_are_refused(overlapped: Path, held: Path, tmp_path: Path) -> None:
     for own, other, data in (("fdb-v1", "fdb-v1.5", overlapped / "data"), ("fdb-v1.5", "fdb-v1", held / "data")):
         run = ("run", "--data", data, "--system", "echo", "--clock", "virtual", "--out", tmp_path / "R")

@@ -197,7 +197,7 @@ def _scored(
         "figures": [
             tile.figure._replace(limits=limits.of_call(verdict, tile.gated)) for tile in told.tiles("call tile")
         ],
-        "curve": sections.curve(measures, settings),
+        "curve": "".join(told.lines("curve").values()),
         "intervals": sections.intervals(measures),
         "measures": sections.measures(measures, settings, link),
         "detectors": detector_table(content["detectors"], measures) if "detectors" in content else None,

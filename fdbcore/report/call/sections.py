@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from fdbcore.analysis.summaries import Measures, Summary
-from fdbcore.measures.answers import UNANSWERED
 from fdbcore.measures.catalogue import GROUPS, MEASURES, OTHER
 from fdbcore.measures.measure import CallMeasure
 from fdbcore.report.call.document import Document, Event
@@ -27,21 +26,6 @@ def warnings(content: Document) -> list[str]:
     status, reason = content["recording"]["status"], content["recording"]["reason"]
     ended = f"this recording is {status}{f': {reason}' if reason else ''}"
     return [*content["warnings"], *([ended] if status != "complete" else [])]
-
-
-def curve(measures: Measures, settings: TurnSettings) -> str:
-    """A paragraph that explains the response curve and its denominator."""
-    counts = {name: measures[f"{name}_per_turn"] for name in ("answered", "premature", "no_response")}
-    eligible = counts["answered"]["n"]
-    if not eligible:
-        return "There was nothing for B to answer, so there is no curve."
-    text = (
-        "The share of opportunities that B has begun to answer, over the time since A finished. "
-        f"All {eligible} opportunities count: responses {counts['answered']['count']}, premature responses "
-        f"{counts['premature']['count']}, no response {counts['no_response']['count']} ({UNANSWERED}). "
-        "Only responses raise the curve."
-    )
-    return in_words(text, settings)
 
 
 def intervals(measures: Measures) -> str:

@@ -1,4 +1,4 @@
-"""A comparison as Markdown for a comment on a pull request: eleven lines, and a table of what changed.
+"""A comparison as Markdown for a comment on a pull request: eleven lines, and a table of all measures, folded.
 
 GitHub and GitLab render it. Names of calls and files stand in code, so that nothing in them is markup, a mention or a
 reference.
@@ -19,7 +19,8 @@ from fdbcore.analysis.differences import Verdict
 from fdbcore.analysis.gate_moments import GateMoment
 from fdbcore.analysis.gate_results import DecidedGates, GateResult
 from fdbcore.report.comparison import limits, phrases
-from fdbcore.report.format import NONE, amount, clock_text, difference, headline, p_value
+from fdbcore.report.format import NONE, amount, brief, brief_step, clock_text, headline, p_value
+from fdbcore.report.format import limits as limits_text
 from fdbcore.report.html.templates import COMPARE, INDEX
 from fdbcore.report.markdown import code, escaped
 
@@ -155,7 +156,7 @@ def _moment(moment: GateMoment, pages: _Pages) -> str:
 
 
 def _notices(document: RunComparison) -> Iterator[str]:
-    found = phrases.notices(document)
+    found = [*phrases.notices(document), *document.get("shared", ())]
     told = [escaped(text) for text in found[:MOST_NOTICES]]
     if len(found) > MOST_NOTICES:
         told.append(f"and {len(found) - MOST_NOTICES} more")
@@ -176,19 +177,19 @@ def _table(compared: ComparedCalls) -> str:
     """The measures of a comparison, what changed first."""
     a, b = compared["a"], compared["b"]
     order = list(phrases.SIGNS)
-    rows = [
-        (f"{phrases.SIGNS[row['verdict']]} {escaped(phrases.verdict(row))}", _label(row["measure"]), *_figures(row))
-        for row in sorted(compared["measures"], key=lambda row: order.index(row["verdict"]))
-    ]
+    rows = [_row(row) for row in sorted(compared["measures"], key=lambda row: order.index(row["verdict"]))]
     title = f"**{escaped(compared['title'])}**\n\n" if compared["title"] else ""
     head = ("verdict", "measure", code(a["name"]), code(b["name"]), "difference, 95 % interval", "p (Holm)")
-    return title + _markdown(head, rows)
+    return f"{title}<details><summary>All measures</summary>\n\n{_markdown(head, rows)}\n\n</details>"
 
 
-def _figures(row: ComparedMeasure) -> Sequence[str]:
-    unit = phrases.unit_of(row)
-    value = NONE if row["value"] is None else difference(row["value"], row["interval"], unit)
-    return (*phrases.sides_of(row), value, p_value(row["p_holm"]) or NONE)
+def _row(row: ComparedMeasure) -> Sequence[str]:
+    unit, told, value = phrases.unit_of(row), row["reason"], NONE
+    if row["value"] is not None:
+        told = row["verdict"]
+        value = f"{brief_step(row['value'], unit, '+')} {limits_text(row['interval'], unit, '+')}".strip()
+    verdict, measure = f"{phrases.SIGNS[row['verdict']]} {escaped(told)}", escaped(phrases.in_table(row["measure"]))
+    return (verdict, measure, *phrases.sides_of(row, brief), value, p_value(row["p_holm"]) or NONE)
 
 
 def _gates(gates: DecidedGates | None) -> str:

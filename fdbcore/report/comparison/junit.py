@@ -31,7 +31,7 @@ def junit(document: RunComparison) -> str:
         else:
             message = f"{phrases.STATUSES[gate['status']]}: {phrases.gate_finding(gate)}"
             ElementTree.SubElement(case, element, message=message, type=gate["status"]).text = text
-    if notices := phrases.notices(document):
+    if notices := [*phrases.notices(document), *document.get("shared", ())]:
         ElementTree.SubElement(suite, "system-out").text = "\n".join(notices)
     return _xml(suite)
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from fdbcore.analysis.comparison import ComparedCalls, ComparedMeasure, DescribedRun, RunComparison
+from fdbcore.analysis.comparison import ComparedCalls, DescribedRun, RunComparison
 from fdbcore.analysis.corpus import Call, Run
+from fdbcore.analysis.differences import MeasuredDifference
 from fdbcore.analysis.gate_moments import GateMoment
 from fdbcore.analysis.gate_results import GateResult
 from fdbcore.analysis.groups import NO_VALUE
 from fdbcore.analysis.kept import Kept
-from fdbcore.analysis.longer_moments import LongerBetween
+from fdbcore.analysis.summaries import Summary
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.moments import BY_ID
 from fdbcore.recording.files import write_text
@@ -35,6 +36,7 @@ from fdbcore.types import TurnSettings
 
 DETECTABLE: Final = "minimum detectable effect"
 VERDICT: Final = "verdict"
+NEITHER: Final = (NO_LINKS, NO_LINKS)
 
 OPENS, CLOSES = "<!-- comparison -->", "<!-- end of the comparison -->"
 _CSS: Final = {"worse": "failed", "better": "passed"}
@@ -62,6 +64,7 @@ def page(given: Kept, run: Run, shown: PageParts = WHOLE) -> str:
         facts=_facts(documents[0], run.path),
         is_run_linked=(run.path / INDEX).is_file(),
         warnings=list(dict.fromkeys(text for document in documents for text in phrases.notices(document))),
+        shared=list(dict.fromkeys(text for document in documents for text in document.get("shared", ()))),
         lead=phrases.lead(comparison) if comparison else "",
         to_hear=to_hear,
         gates=_gates(given.gates, listed) if given.gates else None,
@@ -174,24 +177,6 @@ def _gate(gate: GateResult, listed: Listed) -> dict[str, Any]:
     }
 
 
-def longer_lists(of: LongerBetween, folder: Path) -> list[dict[str, Any]]:
-    """The values for the macro `to_listen`: the moments of each kind that is longer. folder: that of the page."""
-    return [
-        {
-            "name": phrases.longer(each, of),
-            "note": phrases.longer_note(each, of),
-            "moments": [{**moment, "address": _address(moment, folder)} for moment in each["worst"]],
-        }
-        for each in of["longer"]
-    ]
-
-
-def _address(moment: GateMoment, folder: Path) -> str | None:
-    """The address of a moment on the page of its call; None if that page is not written."""
-    path, _, time = moment["page"].rpartition("#")  # a name may have one too
-    return f"{quote(Path(os.path.relpath(path, folder)).as_posix())}#{time}" if Path(path).is_file() else None
-
-
 def _comparisons(document: RunComparison, folder: Path, settings: TurnSettings) -> list[dict[str, Any]]:
     """The table of measures of each comparison of a document, with links to their moments."""
     names = " against ".join(phrases.name(side) for _, side in phrases.sides(document))
@@ -202,12 +187,12 @@ def _comparisons(document: RunComparison, folder: Path, settings: TurnSettings) 
     ]
 
 
-def _links(document: RunComparison, compared: ComparedCalls, folder: Path) -> tuple[Links, Links]:
+def _links(document: RunComparison, compared: ComparedCalls, folder: Path) -> Sequence[Links]:
     """Links from the counts of both sides to the lists of moments on the pages of their runs, where there are any."""
     baseline, by = document["baseline"], document["by"]
     value = compared["title"].removeprefix(f"{by} = ") if by else ""
     if baseline is None or value == NO_VALUE:
-        return NO_LINKS, NO_LINKS
+        return NEITHER
     calls = f"{by}={value}" if by else ""
     # Both paths are as they were given, so the way from one to the other holds from any folder.
     way = os.path.relpath(baseline["path"], document["run"]["path"])
@@ -223,44 +208,48 @@ def _links_into(folder: Path, place: str, calls: str) -> Links:
     return Links({*names, *(f"{name}{ALL}" for name in names)}, calls, quote((Path(place) / INDEX).as_posix()))
 
 
-def compared_table(
-    compared: ComparedCalls, settings: TurnSettings, links: tuple[Links, Links] = (NO_LINKS, NO_LINKS)
-) -> dict[str, Any]:
+def compared_table(compared: ComparedCalls, settings: TurnSettings, links: Sequence[Links] = NEITHER) -> dict[str, Any]:
     """The values for a section of two sides, with a row for each measure. links: from the counts of each side."""
     a, b = compared["a"], compared["b"]
     sizes = "; ".join(f"{side['name']}: {counted(side['calls'], 'call')}" for side in (a, b))
     note = f"{sizes}; {phrases.pairing(compared)}."
     note += "".join(f" {text[:1].upper()}{text[1:]}." for text in phrases.warnings(compared))
-    columns = (VERDICT, a["name"], b["name"], "difference, 95 % interval", "p (Holm)", DETECTABLE)
-    used, rows = without_empty(columns, [_row(row, settings, links) for row in compared["measures"]])
-    return {
-        "title": compared["title"] or f"{a['name']} against {b['name']}",
-        "note": note,
-        "columns": ["measure", *used],
-        "rows": rows,
-    }
+    rows = []
+    for row in compared["measures"]:
+        name, text = row["measure"], MEASURES[row["measure"]]
+        label = Cell(text.label, long_unit(text.shown_in), name=name, about=in_words(text.meaning, settings))
+        cells = compared_cells(name, row, row["verdict"], (row["a"], row["b"]), links)
+        rows.append((label, cells))
+    title = compared["title"] or f"{a['name']} against {b['name']}"
+    return {"title": title, "note": note, **rows_of_two((a["name"], b["name"]), rows)}
 
 
-def _row(row: ComparedMeasure, settings: TurnSettings, links: tuple[Links, Links]) -> Row:
-    unit, text = phrases.unit_of(row), MEASURES[row["measure"]]
+def rows_of_two(names: tuple[str, str], rows: Sequence[Row]) -> dict[str, Any]:
+    """The columns and the rows of a table that compares two sides of these names, each row by `compared_cells`."""
+    columns = (VERDICT, *names, "difference, 95 % interval", "p (Holm)", DETECTABLE)
+    used, shown = without_empty(columns, rows)
+    return {"columns": ["measure", *used], "rows": shown}
+
+
+def compared_cells(
+    name: str, found: MeasuredDifference, told: str, sides: Sequence[Summary | None], links: Sequence[Links] = NEITHER
+) -> Sequence[Shown]:
+    """The cells of a measure: the verdict, both sides with their counts, the difference, its p, what it could be."""
+    unit, reason = MEASURES[name].shown_in, found["reason"]
     value: Shown = NONE
-    if row["value"] is not None:
-        value = Cell(brief_step(row["value"], unit, "+"), limits(row["interval"], unit, "+") or row["reason"])
-    cells = [
-        Cell(
-            phrases.verdict(row),
-            row["reason"] if row["verdict"] == "undecided" and row["interval"] else "",
-            verdict=row["verdict"].replace(" ", "-"),
-        ),
+    if found["value"] is not None:
+        value = Cell(brief_step(found["value"], unit, "+"), limits(found["interval"], unit, "+") or reason)
+    why = reason if told == "undecided" and found["interval"] else ""
+    return [
+        Cell(reason if found["value"] is None else told, why, verdict=told.replace(" ", "-")),
         *(
-            Cell(brief(headline(side), unit), phrases.counts(side, row["measure"], link), is_linked=True)
-            for side, link in zip((row["a"], row["b"]), links, strict=True)
+            Cell(brief(headline(of), unit), phrases.counts(of, name, link), is_linked=True)
+            for of, link in zip(sides, links, strict=True)
         ),
         value,
-        p_value(row["p_holm"]),
-        brief_step(row["detectable"], unit) if row["detectable"] else "",
+        p_value(found["p_holm"]),
+        brief_step(found["detectable"], unit) if found["detectable"] else "",
     ]
-    return Cell(text.label, long_unit(unit), name=row["measure"], about=in_words(text.meaning, settings)), cells
 
 
 def line(document: RunComparison | None, is_linked: bool = True) -> str:

@@ -22,10 +22,10 @@ from fdbcore.report.format import (
     allowance_text,
     amount,
     counted,
-    difference,
     headline,
     limit_text,
     limits,
+    long_unit,
     p_text,
     step,
 )
@@ -50,11 +50,6 @@ def label(measure: str) -> str:
     return MEASURES[measure].label
 
 
-def verdict(row: ComparedMeasure) -> str:
-    """The verdict on a measure: "better", "no difference found"; or why there is none: "no items"."""
-    return str(row["reason"] if row["value"] is None else row["verdict"])
-
-
 def unit_of(row: ComparedMeasure) -> str:
     """The unit in which values of a compared measure are shown."""
     return MEASURES[row["measure"]].shown_in
@@ -73,15 +68,24 @@ def counts(summary: Summary | None, measure: str = "", link: Links = NO_LINKS) -
     return f"{linked(summary['count'], measure)} of {linked(summary['n'], f'{measure}{ALL}')}"
 
 
-def sides_of(row: ComparedMeasure) -> list[str]:
+def in_table(measure: str) -> str:
+    """The name of a measure in a table, with a unit of several words, which its cells leave out (see `brief`)."""
+    unit = long_unit(MEASURES[measure].shown_in)
+    return f"{label(measure)} ({unit})" if unit else label(measure)
+
+
+def sides_of(row: ComparedMeasure, shown: Callable[[float | None, str], str] = amount) -> list[str]:
     """The figure of each side with its counts: "6.1 % (49 of 800)"."""
-    return [f"{amount(headline(side), unit_of(row))} ({counts(side)})" for side in (row["a"], row["b"])]
+    return [f"{shown(headline(side), unit_of(row))} ({counts(side)})" for side in (row["a"], row["b"])]
 
 
 def pairing(compared: ComparedCalls) -> str:
     """The pairing of the two sides, in words."""
-    how = f"paired by {compared['paired_by']}" if compared["paired_by"] else "compared as two groups"
-    return f"{how}: {compared['shared']:,} of {compared['items']:,} in both"
+    shared, items, by = compared["shared"], compared["items"], compared["paired_by"]
+    if by == CALL_NAME and shared == items:
+        return f"the same {counted(shared, 'call')} in both"
+    how = f"paired by {by}" if by else "compared as two groups"
+    return f"{how}: {shared:,} of {items:,} in both" if shared else f"{how}: nothing in common"
 
 
 def warnings(compared: ComparedCalls) -> Iterator[str]:
@@ -286,9 +290,10 @@ def gate_finding(gate: GateResult) -> str:
     if not gate["times"]:
         found = " ".join(filter(None, [amount(gate["value"], unit), limits(gate["interval"], unit)]))
         return f"{found}{level}, limit {limit_text(limit, unit)}"
-    against = "the baseline" if gate["times"] == 1 else f"{gate['times']:g} x the baseline"
-    found = difference(gate["value"], gate["interval"], unit)
-    return f"{found} against {against}{level}, allowed {allowance_text(limit, unit)}"
+    beyond, bounds = gate["value"] - limit, [each - limit for each in gate["interval"] or ()]
+    side, shown = ("below", sorted(-each for each in bounds)) if beyond < 0 else ("above", bounds)
+    told = f"{amount(gate['run']['value'], unit)}, {gate_limit(gate)}; {step(abs(beyond), unit)} {side} it"
+    return f"{' '.join(filter(None, [told, limits(shown, unit)]))}{level}"
 
 
 def _unit_of_gate(gate: GateResult) -> str:
@@ -344,14 +349,18 @@ def gate_advice(gate: GateResult) -> str:
     too_few = [name for name, calls in sides.items() if calls < needed]
     side = "" if not gate["baseline"] else f" of the {too_few[0]}" if len(too_few) == 1 else " on each side"
     least, most = between
-    likely = f"likely {least:,} to {most:,}" if most else f"likely {least:,} or more"
-    return f"{undecided}: about {counted(needed, 'call')}{side} would decide it if the figure stays; {likely}"
+    likely = f"{least:,} to {most:,} calls" if most else f"{least:,} calls or more"
+    return f"{undecided}: likely {likely}{side} would decide it; {needed:,} if the true figure is just this"
 
 
 def gates_verdict(gates: DecidedGates) -> str:
     """A run in one sentence: what its gates say, and how many of its calls keep to them."""
     found = [gate["status"] for gate in gates["results"]]
-    failed = [_missed(gate) for gate in gates["results"] if gate["status"] == "failed"]
+    failed = [
+        f"{gate_label(gate)} {amount(gate['run']['value'], _unit_of_gate(gate))}, {gate_limit(gate)}"
+        for gate in gates["results"]
+        if gate["status"] == "failed"
+    ]
     open_ones = [f"{found.count(status)} {told}" for status, told in _OPEN.items() if status in found]
     if failed:
         told = f"Fail: {len(failed)} of {counted(len(found), 'gate')} failed ({'; '.join(failed)})"
@@ -386,15 +395,6 @@ def _calls(gates: DecidedGates) -> str:
     return f"Of {counted(len(statuses), 'call')}: {', '.join(parts)}."
 
 
-def _missed(gate: GateResult) -> str:
-    """The figure of a gate beside its limit, without its interval: "response latency 1.82 s, at most 1.5 s"."""
-    unit, value = _unit_of_gate(gate), gate["value"]
-    assert value is not None
-    if not gate["times"]:
-        return f"{gate_label(gate)} {amount(value, unit)}, {gate_limit(gate)}"
-    return f"{gate_label(gate)} {step(value, unit, '+')} against the baseline, {gate_limit(gate)}"
-
-
 def gate_label(gate: GateResult) -> str:
     """The name of a gate's measure, with its statistic unless that is the usual one: "response latency (p90)"."""
     return label(gate["measure"]) + (f" ({statistic})" if (statistic := _statistic(gate)) else "")
@@ -407,16 +407,19 @@ def _statistic(gate: GateResult) -> str:
 
 
 def gate_limit(gate: GateResult) -> str:
-    """The limit of a gate: "at most 1.5 s"."""
-    unit = _unit_of_gate(gate)
-    found = allowance_text(gate["limit"], unit) if gate["times"] else limit_text(gate["limit"], unit)
+    """The limit of a gate: "at most 1.5 s", "at most 1.14 s (1.1 x the baseline)"."""
+    unit, limit, times, baseline = _unit_of_gate(gate), gate["limit"], gate["times"], gate["baseline"]
+    found = limit_text(limit, unit)
+    if times:
+        plus = f" {allowance_text(limit, unit)}" if limit else ""
+        found = f"{'' if times == 1 else f'{times:g} x '}the baseline{plus}"
+        if baseline and baseline["value"] is not None:
+            found = f"{amount(times * baseline['value'] + limit, unit)} ({found})"
     return f"{'at most' if '<=' in gate['gate'] else 'at least'} {found}"
 
 
 def whole_limit(gate: GateResult) -> str:
-    """The limit of a gate with its statistic, its baseline and its calls: "p90 at most 3.5 s"."""
+    """The limit of a gate with its statistic and its calls: "p90 at most 3.5 s"."""
     parts = [_statistic(gate), gate_limit(gate)]
-    if gate["times"]:
-        parts.append("against the baseline" if gate["times"] == 1 else f"against {gate['times']:g} x the baseline")
     parts += [f"where {column} = {value}" for column, value in gate["where"].items()]
     return " ".join(filter(None, parts))

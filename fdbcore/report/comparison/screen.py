@@ -37,6 +37,7 @@ def _head(document: RunComparison) -> Iterator[str]:
         f" against {baseline['path']}: {phrases.scored_calls(baseline)}" if baseline else ""
     )
     yield from (f"!! {text}" for text in phrases.notices(document))
+    yield from document.get("shared", ())
 
 
 def _gates(gates: DecidedGates | None) -> Iterator[str]:
@@ -107,7 +108,7 @@ def _row(row: ComparedMeasure) -> Iterator[str]:
     if row["value"] is None:
         yield f"  {row['reason']}"
         return
-    parts = [f"{phrases.verdict(row):<9} {difference(row['value'], row['interval'], unit)}"]
+    parts = [f"{row['verdict']:<9} {difference(row['value'], row['interval'], unit)}"]
     parts += [f"Holm {p_text(row['p_holm'])}"] if row["p_holm"] is not None else []
     parts += [f"minimum detectable effect {step(row['detectable'], unit)}"] if row["detectable"] else []
     parts += [row["reason"]] if row["reason"] else []

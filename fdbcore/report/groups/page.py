@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.reference import BesideReference, HalfDistances, ReferencedGroup
 from fdbcore.analysis.sensitivity import FigureRange
 from fdbcore.analysis.statements import Statements
 from fdbcore.analysis.summaries import Summary
 from fdbcore.measures.catalogue import MEASURES, headlines
 from fdbcore.recording.files import write_text
-from fdbcore.report.comparison.page import longer_lists
-from fdbcore.report.comparison.phrases import longer_sentences
+from fdbcore.report.comparison.page import Listed
+from fdbcore.report.comparison.phrases import longer, longer_note, longer_sentences
 from fdbcore.report.evidence import of_settings, of_versions
 from fdbcore.report.format import counted, headline, scaled, shown_unit
 from fdbcore.report.glossary import in_words, terms
 from fdbcore.report.groups import phrases
 from fdbcore.report.html.templates import INDEX, render
+from fdbcore.report.html.values import WHOLE
 from fdbcore.report.svg.forest import Forest, ForestRow, forest
 from fdbcore.types import SIDES, TurnSettings, other_side
 
@@ -28,15 +30,15 @@ FEW: Final = "!!"
 ALL: Final = "all calls"
 
 
-def write_statements(content: Statements, folder: Path) -> Path:
+def write_statements(content: Statements, folder: Path, calls: Sequence[Call]) -> Path:
     """Write scores.html into `folder` and return its path. Raises RecordingError if it cannot be written."""
     path = folder / SCORES_PAGE
-    write_text(path, page(content, folder))
+    write_text(path, page(content, folder, calls))
     return path
 
 
-def page(content: Statements, folder: Path) -> str:
-    """The whole page. folder: the folder that its links are relative to."""
+def page(content: Statements, folder: Path, calls: Sequence[Call] = ()) -> str:
+    """The whole page. folder: the folder that its links are relative to. calls: those that one can listen to."""
     settings = TurnSettings(**content["settings"]["turns"])
     lines = [*phrases.settings(content), *phrases.notes(content)]
     return render(
@@ -48,13 +50,20 @@ def page(content: Statements, folder: Path) -> str:
         cluster=phrases.cluster(content),
         warnings=_warnings(lines, content["unscored"]),
         interval_warnings=[_sentence(text) for label, text in lines if label == FEW],
-        longer=[each for of in content["longer"] for each in longer_lists(of, folder)],
+        to_hear=_to_hear(content, Listed(Run(folder, calls), WHOLE)),
         measures=[_measure(content, name, settings) for name in headlines()],
         told=[(label or "\N{NO-BREAK SPACE}", text) for label, text in lines if not label.startswith("!!")],
         reference=_reference(content, content["reference"]) if "reference" in content else None,
         evidence={"": [("run", content["run"]), *of_settings(content["settings"]), *of_versions(content["versions"])]},
         terms=terms(settings),
     )
+
+
+def _to_hear(content: Statements, listed: Listed) -> list[dict[str, Any]]:
+    """The moments of each kind that is longer in a few calls."""
+    found = [(of, each) for of in content["longer"] for each in of["longer"]]
+    kinds = [(longer(each, of), longer_note(each, of), listed.cards(each["worst"])) for of, each in found]
+    return [{"title": "Longer in a few calls", "note": "", "kinds": kinds}] if kinds else []
 
 
 def _facts(content: Statements) -> list[str]:

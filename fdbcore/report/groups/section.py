@@ -13,9 +13,10 @@ from fdbcore.analysis.order import positions
 from fdbcore.analysis.summaries import Summary
 from fdbcore.analysis.survey import Survey
 from fdbcore.measures.catalogue import MEASURES, headlines
-from fdbcore.report.format import NONE, amount, brief, brief_step, counted, headline, limits, long_unit, p_value, scaled
+from fdbcore.report.comparison.page import compared_cells, rows_of_two
+from fdbcore.report.format import NONE, amount, brief, counted, headline, limits, long_unit, scaled
 from fdbcore.report.groups import phrases
-from fdbcore.report.html.values import Cell, Row, Shown
+from fdbcore.report.html.values import Cell, Shown
 from fdbcore.report.svg.charts import Chart, TrendPoint, trend
 
 LEAST_POINTS: Final = 3
@@ -123,29 +124,10 @@ def pairs(found: Breakdown) -> list[dict[str, Any]]:
 def pair(a: StatedGroup, b: StatedGroup, differences: Sequence[GroupDifference]) -> dict[str, Any]:
     """Two groups: a sentence that says what differs, and a row for each measure."""
     shown = [each for each in differences if each["value"] is not None]
-    return {
-        "a": a["name"],
-        "b": b["name"],
-        "verdict": phrases.verdicts(shown),
-        "columns": ["measure", "verdict", a["name"], b["name"], "difference, 95 % interval", "p"],
-        "rows": [_row(a, b, each) for each in shown],
-    }
-
-
-def _row(a: StatedGroup, b: StatedGroup, each: GroupDifference) -> Row:
-    name, unit = each["measure"], MEASURES[each["measure"]].unit
-    assert each["value"] is not None
-    told = each["verdict"]
-    reason = each["reason"] if told == "undecided" or each["interval"] is None else ""
-    cells: list[Shown] = [
-        Cell(told, verdict=told.replace(" ", "-")),
-        _cell(a, name),
-        _cell(b, name),
-        Cell(
-            brief_step(each["value"], unit, "+"),
-            limits(each["interval"], unit, "+"),
-            further=(reason,) if reason else (),
-        ),
-        p_value(each["p_holm"]),
-    ]
-    return Cell(headlines()[name], _unit(name)), cells
+    rows = []
+    for each in shown:
+        name = each["measure"]
+        of_both = a["measures"].get(name), b["measures"].get(name)
+        rows.append((Cell(headlines()[name], _unit(name)), compared_cells(name, each, each["verdict"], of_both)))
+    names = a["name"], b["name"]
+    return {"a": names[0], "b": names[1], "verdict": phrases.verdicts(shown), **rows_of_two(names, rows)}

@@ -58,9 +58,14 @@ def page(found: RunTrend, latest: Run, made: Mapping[str, Any]) -> str:
         product="trend over runs",
         not_drawn="",
         pages_of="The calls of",
-        facts=[counted(len(points), "run"), counted(calls, "call"), _resampled(found)],
+        facts=[
+            counted(len(points), "run"),
+            counted(calls, "call"),
+            f"95 % intervals over {units_text(found['cluster'])}",
+        ],
         lead=" ".join([verdict(found), *longer_sentences([found["latest"]])]),
         warnings=notices(found),
+        shared=found.get("shared", ()),
         pages=_pages(found, latest.path),
         charts=charts(points, places, least=2),
         table=table(points, "run"),
@@ -82,7 +87,7 @@ def screen(found: RunTrend, width: int) -> str:
         rows.append([point["name"], f"{point['calls']:,}", *figures])
     notes, latest = [f"!! {note}" for note in notices(found)], found["latest"]
     told = [indented(line, width) for line in (verdict(found), *longer_lines(latest), *longest_lines(latest))]
-    return "\n".join([*notes, *laid_out(rows, width), *told])
+    return "\n".join([*notes, *found.get("shared", ()), *laid_out(rows, width), *told])
 
 
 def notices(found: RunTrend) -> list[str]:
@@ -96,10 +101,6 @@ def verdict(found: RunTrend) -> str:
     latest = found["latest"]
     rows = [row for row in latest["measures"] if row["value"] is not None]
     return f"{latest['a']['name']} against {latest['b']['name']}: {phrases.verdicts(rows)}."
-
-
-def _resampled(found: RunTrend) -> str:
-    return f"95 % intervals over {units_text(found['cluster'])}"
 
 
 def _pages(found: RunTrend, folder: Path) -> list[tuple[str, str]]:
@@ -157,6 +158,7 @@ def write_start(folder: Path, found: Sequence[ListedRun], unread: Mapping[str, s
         product=ALL_RUNS,
         facts=[counted(len(found), "run"), f"the latest: {latest.path.name}, {latest.created[:10] or NONE}"],
         warnings=[f"{name} is not listed: {why}" for name, why in unread.items()],
+        shared=(),
         lead=told,
         pages=[(name, quote(f"{name}/{COMPARE}"))] if comparison else [],
         pages_of="The newest comparison, of",

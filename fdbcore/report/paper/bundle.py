@@ -20,7 +20,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.recording.files import write_text
 from fdbcore.recording.others import replacing
 from fdbcore.report.comparison import phrases
-from fdbcore.report.format import NONE, NOT_CORRECTED, counted, headline, limits, p_value, step, with_interval
+from fdbcore.report.format import NONE, NOT_CORRECTED, brief, brief_step, counted, headline, limits, p_value
 from fdbcore.report.paper.drawings import MOST_SYSTEMS, curve_figure, fto_figure
 from fdbcore.report.paper.strip import strip_figure
 from fdbcore.report.paper.tables import PaperTable, csv_text, latex_comment
@@ -132,7 +132,7 @@ def measures_table(
     """One row per measure and one column per system: figure, interval and n. cluster: what the intervals resample."""
     listed = [name for name in headlines() if any(name in measures for measures in summaries.values())]
     rows = [
-        [phrases.label(name), *(_cell(name, summaries[each.name].get(name)) for each in systems)] for name in listed
+        [phrases.in_table(name), *(_cell(name, summaries[each.name].get(name)) for each in systems)] for name in listed
     ]
     sizes = "; ".join(_size(each, summaries[each.name], cluster) for each in systems)
     caption = (
@@ -154,7 +154,8 @@ def _size(of: SystemTransfers, summaries: Measures, cluster: str | None) -> str:
 def _cell(name: str, summary: Summary | None) -> str:
     if summary is None or headline(summary) is None:
         return NONE
-    return f"{with_interval(summary, MEASURES[name].shown_in)}, n = {summary['n']:,}"
+    unit = MEASURES[name].shown_in
+    return f"{brief(headline(summary), unit)} {limits(summary['ci95'], unit)}".strip() + f", n = {summary['n']:,}"
 
 
 def _long(systems: Sequence[SystemTransfers], summaries: Mapping[str, Measures]) -> Iterator[list[object]]:
@@ -175,7 +176,7 @@ def differences_table(document: RunComparison, cluster: str | None) -> PaperTabl
         "bootstrap, shares by the square-and-add method. p: Holm's correction over all rows. MDE: the "
         f"minimum detectable effect, the true difference found with 80 % power. {NOT_CORRECTED}"
     )
-    notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in document["notes"])
+    notes = "".join(f" {note[:1].upper()}{note[1:]}." for note in [*document["notes"], *document.get("shared", ())])
     return PaperTable(caption + notes, DIFFERENCE_COLUMNS, "llrrrrrr", rows, "tab:differences")
 
 
@@ -204,10 +205,10 @@ def _difference(compared: ComparedCalls, row: ComparedMeasure) -> list[str]:
     of = phrases.unit_of(row)
     return [
         compared["title"] or f"{compared['a']['name']} - {compared['b']['name']}",
-        phrases.label(row["measure"]),
-        *phrases.sides_of(row),
-        NONE if row["value"] is None else step(row["value"], of, "+"),
+        phrases.in_table(row["measure"]),
+        *phrases.sides_of(row, brief),
+        NONE if row["value"] is None else brief_step(row["value"], of, "+"),
         limits(row["interval"], of, "+") or NONE,
         p_value(row["p_holm"]),
-        step(row["detectable"], of) if row["detectable"] else NONE,
+        brief_step(row["detectable"], of) if row["detectable"] else NONE,
     ]

@@ -63,7 +63,7 @@ def write_index(
     settings = TurnSettings(**run.corpus.settings["turns"]) if run.corpus.settings else TurnSettings()
     page = render(
         "index.html",
-        title=corpus_sections.title(run),
+        title=run.corpus.path.resolve().name,
         is_alone=shown.embed,
         facts=corpus_sections.header(run),
         gates=limits.banner(run.gated) if run.gated else None,

@@ -11,12 +11,13 @@ from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.settings_differences import differing_within, earlier
 from fdbcore.analysis.survey import OF_ONE_CALL, WORST, Survey
 from fdbcore.analysis.systems import CutOffAgainstLatency, cut_off_against_latency
-from fdbcore.measures.catalogue import MOMENTS, shown_by
+from fdbcore.measures.catalogue import MEASURES, MOMENTS, shown_by
+from fdbcore.measures.measure import Drawn
 from fdbcore.measures.moments import limit_ticks
 from fdbcore.recording.run import DAMAGED, DONE, is_replayed, read_corpus
 from fdbcore.report.comparison import limits as gate_limits
 from fdbcore.report.evidence import Evidence, of_cost, of_settings, of_versions
-from fdbcore.report.format import clock_text, cost_in_short, counted, measured_text, vad_text
+from fdbcore.report.format import clock_text, cost_in_short, counted, measured_text, scaled, shown_unit, vad_text
 from fdbcore.report.glossary import in_words
 from fdbcore.report.html.values import KeyFigure, Links
 from fdbcore.report.listening import Sounds, card
@@ -26,11 +27,6 @@ from fdbcore.types import TurnSettings, ticks_to_s
 
 NAMED: Final = 200
 """A notice has at most this many names."""
-
-
-def title(run: Survey) -> str:
-    """The title of a run: the name of its folder."""
-    return run.corpus.path.resolve().name
 
 
 def header(run: Survey) -> list[str]:
@@ -102,49 +98,20 @@ def figures(run: Survey, settings: TurnSettings, link: Links) -> list[KeyFigure]
 
 
 def charts(run: Survey, settings: TurnSettings) -> list[Chart]:
-    """The distributions over all calls."""
-    measures = run.measures
-    eligible = measures["answered_per_turn"]["n"]
-    latencies_s = [ms / 1000 for ms in run.values("response_latency_ms")]
-    fto_s = {side: [ms / 1000 for ms in run.fto_ms[side]] for side in ("B", "A")}
-    medians_s = [ms / 1000 for row in run.scored if (ms := row.figures["response_latency_ms"][0]) is not None]
-    drawn = [
-        curve(
-            "How soon B answers",
-            f"Share of {eligible:,} opportunities that B has begun to answer; unanswered ones never raise it.",
-            Axis(0, 5, 0.05, range(6), "seconds after A's end"),
-            latencies_s,
-            eligible,
-        ),
+    """The distributions over all calls: those of measures, and beside them what no measure has."""
+    drawn = [_drawn(run, settings, name, of) for name, measure in MEASURES.items() for of in measure.drawn]
+    drawn += [
         histogram(
             "Floor transfer offset",
             "From one side's end to the other's start: B after A (bars) and A after B (line); negative in overlap.",
             Axis(-2, 4, 0.2, range(-2, 5), "seconds"),
-            fto_s,
-        ),
-        histogram(
-            "Response latency of each call",
-            "Each call's median response latency. A second peak to the right is a group of slow calls.",
-            Axis(0, 4, 0.1, range(5), "seconds"),
-            {"B": medians_s},
+            {side: [ms / 1000 for ms in run.fto_ms[side]] for side in ("B", "A")},
         ),
         histogram(
             "Overlaps",
             "Lengths of the stretches in which both speak.",
             Axis(0, 3, 0.1, range(4), "seconds"),
             {"": run.overlaps_s},
-        ),
-        histogram(
-            "Lapses",
-            in_words("Silences of more than {lapse_ms} in the middle of a call.", settings),
-            Axis(3, 15, 0.5, range(3, 16, 3), "seconds"),
-            {"": run.values("lapse_s")},
-        ),
-        histogram(
-            "B's talk ratio",
-            "The share of each call in which B speaks.",
-            Axis(0, 100, 5, range(0, 101, 25), "per cent", "%"),
-            {"B": [100 * share for row in run.scored if (share := row.figures["b_talk_share"][0]) is not None]},
         ),
     ]
     if found := cut_off_against_latency(run):
@@ -158,6 +125,17 @@ def charts(run: Survey, settings: TurnSettings) -> list[Chart]:
             )
         )
     return drawn
+
+
+def _drawn(run: Survey, settings: TurnSettings, name: str, of: Drawn) -> Chart:
+    measure, figures = MEASURES[name], [row.figures[name][0] for row in run.scored]
+    values = run.values(name) if of.of != "calls" else [value for value in figures if value is not None]
+    shown, unit = [scaled(value, measure.shown_in) for value in values], shown_unit(measure.shown_in)
+    axis = Axis(of.ticks[0], of.ticks[-1], of.width, of.ticks, "per cent" if unit == "%" else "seconds", unit)
+    note = in_words(of.note, settings)
+    if of.of == "opportunities":
+        return curve(of.title, note, axis, shown, run.measures[measure.missing]["n"])
+    return histogram(of.title, note, axis, {(measure.shown.side or "") if measure.shown else "": shown})
 
 
 def _point(system: CutOffAgainstLatency) -> Point:

@@ -11,13 +11,14 @@ MOST: Final = 3
 """Names that a sentence has, at most."""
 
 
-def verdicts(card: Scorecard, condition: str, systems: Sequence[str]) -> Iterator[str]:
-    """Differences between two systems; of more, which are better by the first main scale with a direction."""
+def verdicts(card: Scorecard, condition: str, systems: Sequence[str], by: str = "") -> Iterator[str]:
+    """Differences between two systems; of more, which are better by one scale (its id), or the first main one with a
+    direction."""
     compared = [one for one in card.differences if one.condition == condition]
     if len(systems) == 2:
         yield from _of_two(card, compared)
         return
-    first = next((scale for scale in card.scales if scale.main and scale.direction), None)
+    first = next((one for one in card.scales if one.main and one.direction and by in ("", one.id)), None)
     told = [(card.better(one), {one.a, one.b}) for one in compared if first is not None and one.measure == first.id]
     losers = {
         system: [each for each in systems if each != system and (system, {system, each}) in told] for system in systems

@@ -112,7 +112,7 @@ def curve(title: str, note: str, axis: Axis, values: Sequence[float], n: int) ->
     anchor = TOP + 14 if last > 0.85 else _y(last, 1.0) - 5
     if last <= 0.85:
         parts.append(f'<text class="told" x="{RIGHT}" y="{anchor:.1f}" text-anchor="end">{100 * last:.0f} %</text>')
-    return Chart(title, note, _svg(title, parts))
+    return Chart(title, f"{note} n\u00a0=\u00a0{n:,}.", _svg(title, parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from fdbcore.measures import stop_share
 from fdbcore.recording import converted
 from fdbcore.report import (
     NONE,
@@ -31,12 +32,12 @@ from fdbcore.results import scorecard
 from fdbcore.suites.fdb_v1.judging import REASONS, TOLD
 from fdbcore.suites.fdb_v1.measures import BY_ID, EARLY, HEARD, MEASURES
 from fdbcore.suites.fdb_v1.over_samples import V1PairedTest, V1Range
-from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version, conditions_of
+from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, KINDS, PAUSE, TURN_TAKING, V1, V15, conditions_of
 from fdbcore.suites.fdb_v1.scoring import V1Document, V1Item
 from fdbcore.types import TurnSettings
 from fdbcore.types.scorecard import DETECTABLE, Measure, Scorecard, ScoreRow, ShownItem, SuiteViews
 
-NAMES: Final[Mapping[Version, str]] = {"fdb-v1": "Full-Duplex-Bench v1", "fdb-v1.5": "Full-Duplex-Bench v1.5"}
+NAMES: Final[Mapping[str, str]] = {"fdb-v1": "Full-Duplex-Bench v1", "fdb-v1.5": "Full-Duplex-Bench v1.5"}
 NOTES: Final = (
     "Columns “as published” have the rules of the published scripts, for comparison with their tables; each term says "
     "what is wrong with it. Ours measure the sound at the labels of the samples.",
@@ -49,19 +50,22 @@ PUBLISHED: Final = (
     f"(GPT-Realtime): compare “{HEARD}”.",
 )
 ANSWERED: Final = "answered_per_labelled_turn_end"
-TASKS_TOLD: Final[Mapping[str, tuple[str, str]]] = {
-    PAUSE: ("cut_off_per_labelled_a_pause", "began to speak in the pause:"),
-    BACKCHANNEL: ("takeover_by_activity_unwanted", "spoke for 1 s or more at a time:"),
-    TURN_TAKING: (ANSWERED, "answered:"),
-    INTERRUPTION: (ANSWERED, "answered:"),
-}
-"""The measure of v1 that a sentence a task tells. In a pause only what begins in it counts."""
-TAKEOVER: Final = "takeover_by_activity_wanted"
-"""The measure that v1 publishes of these tasks: it also counts what is no response."""
+_TOOK_THE_TURN: Final = ("compat_takeover_wanted", "took the turn:")
+_STOPPED: Final = ("compat_stop_s", "time until it stopped:")
+_QUIET: Final = [task for task in KINDS if task not in (PAUSE, INTERRUPTION)]
+TOLD_OF: Final = (
+    (V1, PAUSE, "cut_off_per_labelled_a_pause", "began to speak in the pause:", "", ""),
+    (V1, BACKCHANNEL, "takeover_by_activity_unwanted", "spoke for 1 s or more at a time:", "", ""),
+    (V1, TURN_TAKING, ANSWERED, "answered:", *_TOOK_THE_TURN),
+    (V1, INTERRUPTION, ANSWERED, "answered:", *_TOOK_THE_TURN),
+    (V15, INTERRUPTION, "responds", "addressed the overlap:", "compat_respond", "responded:"),
+    (V15, INTERRUPTION, stop_share("interruption"), "stopped within 2 s:", *_STOPPED),
+    *((V15, task, "resumes", "left the overlap aside and went on:", "compat_resume", "resumed:") for task in _QUIET),
+    *((V15, task, stop_share(KINDS[task]), "stopped within 2 s, without need:", *_STOPPED) for task in _QUIET),
+)
+"""Our measures of each task, of which a sentence tells the first that is known, and what was published of it. In a
+pause only what begins in it counts; in v1.5 an interruption wants an answer, and all other overlaps want none."""
 BEGAN_EARLY: Final = "More than 0.2 s early, which is no response:"
-RESPONDS: Final = ("responds", "addressed the overlap:")
-RESUMES: Final = ("resumes", "left the overlap aside and went on:")
-"""The same of the tasks of v1.5: an interruption wants an answer, and all other overlaps want none."""
 AGAINST: Final = {"before": "before the overlap", "clean": "the clean sample"}
 RANGE_HEADS: Final = ("system", "measure", "n", "least", "most", "by each")
 TEST_HEADS: Final = (
@@ -118,26 +122,28 @@ def _told(document: V1Document, card: Scorecard) -> Iterator[str]:
     """The behaviour of systems in each task, by our measures, since these need no words; and which one is better."""
     for condition in card.conditions:
         rows = [row for row in card.rows if row.condition == condition and row.group == "system"]
-        name, text = (
-            TASKS_TOLD[condition] if document.version == V1 else RESPONDS if condition == INTERRUPTION else RESUMES
-        )
-        if shares := _counts(rows, name):
+        known = (own for own in TOLD_OF if own[:2] == (document.version, condition) and _figures(rows, own[2]))
+        if told := next(known, None):
+            *_, name, text, published, published_text = told
             is_early = any(row.measures[EARLY].value for row in rows if EARLY in row.measures)
-            early = [f"{BEGAN_EARLY} {_counts(rows, EARLY)}."] if is_early else []
-            better = verdicts(card, condition, [row.system for row in rows])
-            taken = _counts(rows, TAKEOVER) if name == ANSWERED else ""
-            published = [f"As published, took the turn: {taken}."] if taken else []
-            yield " ".join([f"{condition.capitalize()}: {text} {shares}.", *early, *better, *published])
+            early = [f"{BEGAN_EARLY} {_figures(rows, EARLY)}."] if is_early else []
+            better = verdicts(card, condition, [row.system for row in rows], name)
+            other = _figures(rows, published) if published else ""
+            beside = [f"As published, {published_text} {other}."] if other else []
+            yield " ".join([f"{condition.capitalize()}: {text} {_figures(rows, name)}.", *early, *better, *beside])
         elif rows and document.version == V1:
             yield f"{condition.capitalize()}: no {_counted(condition)} could be scored: why is said above or below."
     if document.judging is not None:
         yield judging_took(document.judging, "these samples")
 
 
-def _counts(rows: Sequence[ScoreRow], name: str) -> str:
-    """Counts of it in each system: "a in 3 of 4 samples, b in 0 of 1 sample"; "" if that is not known of any."""
+def _figures(rows: Sequence[ScoreRow], name: str) -> str:
+    """Counts or means of each system: "a in 3 of 4 samples, b in 0 of 1 sample", "a 0.52 s"; "" if none is known."""
+    scale = BY_ID[name]
     return ", ".join(
         f"{row.system} in {round(figure.value * n):,} of {counted(n, _counted(row.condition))}"
+        if scale.pools == "share"
+        else f"{row.system} {_number(figure.value, scale)} {scale.unit}"
         for row in rows
         if (figure := row.measures.get(name)) is not None and figure.value is not None and (n := row.n_of(name))
     )
