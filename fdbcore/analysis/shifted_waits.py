@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore.measures.waits import CallWaits
-from fdbcore.stats.bootstrap import Floats
+from fdbcore.stats.bootstrap import FEW_CLUSTERS, Floats
 from fdbcore.stats.survival import Survival, product_limit
 
 LATE_Q: Final = 0.95
@@ -51,6 +51,7 @@ class WaitsForB:
     seen: Floats
     started: Floats
     is_unheard: npt.NDArray[np.bool_]
+    has_sound: npt.NDArray[np.bool_]
     lapse_ticks: int
 
     @classmethod
@@ -59,12 +60,16 @@ class WaitsForB:
         turns = np.array([each.turns for each in found], np.int64)
         first = np.cumsum(turns) - turns
         rows = [(k, first[k] + wait.turn, *wait[1:]) for k, each in enumerate(found) for wait in each.waits]
-        call, turn, start, *times, unheard = (np.array(column) for column in zip(*rows, strict=True)) if rows else (
-            np.zeros((7, 0))
-        )  # fmt: skip
-        places = (column.astype(np.int64) for column in (call, turn, start))
-        lengths = (column.astype(np.float64) for column in times)
-        return cls(len(found), turns, *places, *lengths, unheard.astype(np.bool_), lapse_ticks)
+        columns = [np.array(column) for column in zip(*rows, strict=True)] if rows else [np.zeros(0)] * 8
+        places, times, marks = columns[:3], columns[3:6], columns[6:]
+        return cls(
+            len(found),
+            turns,
+            *(column.astype(np.int64) for column in places),
+            *(column.astype(np.float64) for column in times),
+            *(column.astype(np.bool_) for column in marks),
+            lapse_ticks,
+        )
 
     @cached_property
     def is_pause(self) -> npt.NDArray[np.bool_]:
@@ -91,7 +96,7 @@ class WaitsForB:
         """The time before B begins from which on A's going on no longer stops it; 0 if it takes answers back."""
         if not self.is_late.any():
             return 0.0
-        margin = float(np.quantile((self.started - self.went_on)[self.is_late], MARGIN_Q))
+        margin = float(np.quantile(self.started[self.is_late] - self.went_on[self.is_late], MARGIN_Q))
         earliest = float(np.quantile(self.started[self.has_begun], EARLY_Q))
         could = self.is_pause & (self.went_on >= earliest - margin) & (self.went_on < earliest)
         return margin if self.is_late.sum() >= KEEPS_SHARE * could.sum() else 0.0
@@ -157,14 +162,19 @@ class WaitsForB:
     @cached_property
     def unexplained(self) -> float:
         """The share of B's decisions that this detector's silences do not explain: B did not begin although a silence
-        outlasted nearly all of its waits, or it began within A's speech."""
+        outlasted nearly all of its waits, it began within A's speech, or it began late in a silence with a sound that
+        only its own ear may have taken for speech.
+        """
         if not self.has_begun.any():
             return 1.0
-        late = np.quantile(self.started[self.has_begun], LATE_Q)
+        quiet = self.has_begun & ~self.has_sound
+        is_known = quiet.sum() >= FEW_CLUSTERS
+        late = np.quantile(self.started[quiet if is_known else self.has_begun], LATE_Q)
         silent = ~self.has_begun & ~self.is_unheard
         missed = silent & (np.where(self.is_pause, self.went_on, self.seen) > late)
+        sounds = self.has_begun & self.has_sound & ((self.started > late) | np.bool_(not is_known))
         amiss = int(missed.sum() + self.is_unheard.sum())
-        return amiss / (amiss + int(self.has_begun.sum()))
+        return (amiss + int(sounds.sum())) / (amiss + int(self.has_begun.sum()))
 
 
 def _lost(survival: Survival, known: Floats, until: Floats, since: Floats | None = None) -> Floats:

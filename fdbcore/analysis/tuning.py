@@ -297,21 +297,23 @@ class WaitCurve:
         }
 
     def _moved(self, later_ms: int) -> TunedLatency:
-        """The response latency under another wait: each answer is moved by the difference, and costs what it did."""
-        now = self._latency
+        """The response latency under another wait: each answer is moved by the difference, and costs what it did; the
+        intervals are wider by what the ear does not explain of that."""
+        now, more = self._latency, self._ear["unexplained"] * abs(later_ms)
 
         def moved(value: float | None) -> float | None:
             return None if value is None else value + later_ms
 
-        def moved_interval(interval: Interval | None) -> Interval | None:
-            return None if interval is None else (interval[0] + later_ms, interval[1] + later_ms)
+        def limits(interval: Interval | None) -> Interval | None:
+            return None if interval is None else (interval[0] + later_ms - more, interval[1] + later_ms + more)
 
+        median, p90 = moved(now["median"]), moved(now["p90"])
         return {
             "n": now["n"],
-            "median": moved(now["median"]),
-            "ci95": moved_interval(now["ci95"]),
-            "p90": moved(now["p90"]),
-            "p90_ci95": moved_interval(now["p90_ci95"]),
+            "median": median,
+            "ci95": limits(now["ci95"]),
+            "p90": p90,
+            "p90_ci95": limits(now["p90_ci95"]),
         }
 
     def _changed(self, change: Floats, later: float, then: Floats, calls: Sequence[Call]) -> list[ChangedTurn]:

@@ -8,7 +8,7 @@ its own doing, what comes later may be a reaction to B. A recorded user does not
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,6 +20,9 @@ from fdbcore.types import TICKS_PER_S, Span
 GOES_ON_TICKS: Final = TICKS_PER_S
 """If A speaks again so soon after B begins, it was not done: it has not yet heard anything to react to."""
 NEVER: Final = math.inf
+LOUDER: Final = 4  # 12 dB
+LEAST_PEAK: Final = 33  # -60 dBFS
+LEAST_LOUD_TICKS, EDGE_TICKS = 3, 8  # A's own speech ends slowly, and begins softly
 _DEAF: Final = "clip"
 """The kind of a party that plays a recording."""
 
@@ -30,6 +33,7 @@ class WaitForB(NamedTuple):
     turn: the number of A's turn in the call. went_on: when A went on; NEVER if that is not known, or A was done. seen:
     until when it is known whether A goes on. started: when B began; NEVER if it did not in this silence. It is later
     than `went_on` if B began although A already spoke again. is_unheard: B began within A's speech, without a silence.
+    has_sound: something sounds on A's line before the first of these, which the system may have taken for speech.
     """
 
     turn: int
@@ -38,6 +42,7 @@ class WaitForB(NamedTuple):
     seen: float
     started: float
     is_unheard: bool = False
+    has_sound: bool = False
 
 
 class CallWaits(NamedTuple):
@@ -52,7 +57,19 @@ def waits_of(reading: Reading) -> CallWaits:
     """The waits of B in a recording, in order. RecordingError if it cannot be read."""
     is_deaf = reading.parties.get("A", {}).get("kind") == _DEAF
     ends = [] if reading.labels is None else [label.end_tick for label in reading.labels.of("A", "turn_end")]
-    return waits_in(reading.dialogue, is_deaf, ends)
+    found = waits_in(reading.dialogue, is_deaf, ends)
+    return found._replace(waits=list(_with_sounds(found.waits, reading)))
+
+
+def _with_sounds(waits: Sequence[WaitForB], reading: Reading) -> Iterator[WaitForB]:
+    """The waits, each with whether something sounds in it, that is far louder than A's line is while A is silent."""
+    peaks = reading.peaks[:, 0].astype(np.int64)
+    quiet = peaks[~reading.dialogue.speaking["A"][: len(peaks)]]
+    is_loud = peaks > max(LOUDER * int(np.median(quiet)) if len(quiet) else 0, LEAST_PEAK)
+    for wait in waits:
+        first, until = wait.start_tick + EDGE_TICKS, min(wait.went_on, wait.started, wait.seen) - EDGE_TICKS
+        heard = is_loud[first : wait.start_tick + max(int(until), 0)]
+        yield wait._replace(has_sound=int(heard.sum()) >= LEAST_LOUD_TICKS)
 
 
 def waits_in(dialogue: Dialogue, is_deaf: bool = False, turn_ends: Sequence[int] = ()) -> CallWaits:

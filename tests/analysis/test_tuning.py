@@ -136,6 +136,20 @@ def test_what_the_ear_does_not_explain_widens_intervals_or_ends_them() -> None:
     assert "its ear differs too much" in deaf["settings"][0]["reason"]
 
 
+def test_a_late_start_after_a_sound_may_be_that_of_its_ear() -> None:
+    """The latest third of the answers came after a sound: nothing tells whether that or their cost made them late."""
+    read = held(planned(40), 90)
+    late = np.quantile([wait.started for each in read for wait in each.waits.waits if wait.started < NEVER], 0.67)
+    sounding = [
+        each._replace(
+            waits=each.waits._replace(waits=[w._replace(has_sound=late < w.started < NEVER) for w in each.waits.waits])
+        )
+        for each in read
+    ]
+    ears = [tuned_of(each, present_ms=900)["ear"]["unexplained"] for each in (read, sounding)]
+    assert ears == [pytest.approx(0, abs=0.01), pytest.approx(0.33, abs=0.02)]
+
+
 def test_a_log_gives_the_wait_and_settings_go_before_it() -> None:
     read = [each._replace(decided_ms=[930.0]) for each in held(planned(12), 90)]
     found = tuned_of(read)

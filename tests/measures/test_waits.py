@@ -1,12 +1,15 @@
 """The waits of B, in dialogues drawn by hand: who went on first, and when B began."""
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from helpers.drawn import dialogue
 
 from fdbcore.measures.dialogue import Dialogue
-from fdbcore.measures.waits import WaitForB, waits_in
+from fdbcore.measures.waits import WaitForB, waits_in, waits_of
 
 NEVER = math.inf
 
@@ -56,3 +59,17 @@ def test_a_last_turn_counts_if_b_could_still_answer(line: str, turns: int, censo
     counted = waits_in(dialogue("A 0-2 4-6 | B 2.4-3.6", tail_s=11, line=line))  # type: ignore[arg-type]
     assert (counted.turns, counted.censored) == (turns, censored)
     assert counted.waits[0] == WaitForB(0, 200, NEVER, 140, 40)
+
+
+@pytest.mark.parametrize(("peak", "ticks", "has_sound"), [(400, 6, True), (400, 2, False), (60, 6, False)])
+def test_a_sound_that_is_no_speech_is_noted_where_it_may_have_been_heard(
+    peak: int, ticks: int, has_sound: bool
+) -> None:
+    """A knock on a line that hisses at 20: loud and long enough, and in the silence in which B should answer."""
+    drawn = dialogue("A 0-2 4-6 | B 2.9-3.5 6.9-8")
+    peaks = np.full((drawn.n_ticks, 2), 20, np.uint16)
+    peaks[drawn.speaking["A"], 0] = 9000
+    peaks[240 : 240 + ticks, 0] = peak
+    peaks[300:320, 0] = 400  # while B speaks
+    reading: Any = SimpleNamespace(dialogue=drawn, peaks=peaks, labels=None, parties={})
+    assert [wait.has_sound for wait in waits_of(reading).waits] == [has_sound, False]
