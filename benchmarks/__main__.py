@@ -14,7 +14,7 @@ from benchmarks.harness import MISSED, machine
 
 NAMES = (
     *("align", "acts", "resample", "fourier", "turns", "detectors", "replay", "corpus", "engine"),
-    *("pages", "large", "pacing", "live", "systems", "staged", "coverage", "gate", "asr"),
+    *("pages", "large", "pacing", "live", "systems", "staged", "coverage", "gate", "tune", "asr"),
 )
 LONG = ("capacity", "day", "power")
 OF_CLIPS = ("voices", "silero", "health")

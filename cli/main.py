@@ -15,7 +15,7 @@ from .exits import FAILED, begin_work
 from .lazy import TYPED, LazyCommands
 
 COMMANDS = (
-    *("replay", "report", "score", "run", "doctor", "gate", "export", "agree", "rate"),
+    *("replay", "report", "score", "tune", "run", "doctor", "gate", "export", "agree", "rate"),
     *("transcribe", "dataset", "acts", "scenarios", "models"),
 )
 """In the order in which a newcomer needs them."""

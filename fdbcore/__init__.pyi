@@ -27,6 +27,7 @@ from .runs.requests import RunRequest as RunRequest
 from .runs.requests import ScoreRequest as ScoreRequest
 from .runs.run_scores import score as score
 from .runs.suite_scores import score_suite as score_suite
+from .runs.tunes import tune as tune
 from .runs.watch import ReplayWatch as ReplayWatch
 from .runs.watch import RunWatch as RunWatch
 from .session.conformance import vad_faults as vad_faults

@@ -24,9 +24,11 @@ _FORMS: Final[Mapping[str, str]] = {
     "stages.csv": "call,a_end_s,b_onset_s,answer_ms,",
     "compare.html": f"{_PAGE} compared – fdbcore</title>",
     "scores.html": f"{_PAGE}: scores – fdbcore</title>",
+    "tune.html": f"{_PAGE}: other waits – fdbcore</title>",
     ".html": f"{_PAGE} – fdbcore</title>",
     "meta.json": rf"{_JSON}recording/",
     "scores.json": rf"{_JSON}statements/",
+    "tune.json": rf"{_JSON}tune/",
     ".json": rf"{_JSON}(corpus|summary|comparison)/",
 }
 """The beginning of a file of ours, by its name or suffix. What has no such form is known by another written with it."""

@@ -18,6 +18,7 @@ from fdbcore.analysis.score import ResponseCurve
 from fdbcore.analysis.statements import Statements
 from fdbcore.analysis.systems import RunSummary
 from fdbcore.analysis.trends import RunTrend
+from fdbcore.analysis.tuning import Tuned
 from fdbcore.measures.costs import RunCosts
 from fdbcore.measures.moments import Moment
 from fdbcore.recording.health import HealthFinding
@@ -36,6 +37,7 @@ DOCUMENTS: Final = {
     "comparison": RunComparison,
     "statements": Statements,
     "trend": RunTrend,
+    "tune": Tuned,
     "scorecard": ScorecardDocument,
     "corpus": Corpus,
     "run": PlannedRun,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from fdbcore.analysis.corpus import Call, Run
-from fdbcore.analysis.gate_moments import GateMoment
 from fdbcore.analysis.kept import kept
 from fdbcore.analysis.score import check, read_scores
 from fdbcore.errors import AudioError
@@ -19,7 +18,9 @@ from fdbcore.runs.watch import Watch
 from fdbcore.sources.recorded import changed_source
 
 
-def write_missing_pages(run: Run, moments: Iterable[GateMoment], watch: Watch, shown: PageParts = WHOLE) -> None:
+def write_missing_pages(
+    run: Run, moments: Iterable[Mapping[str, object]], watch: Watch, shown: PageParts = WHOLE
+) -> None:
     """Write the pages of those calls of a run that have any of these moments, and no page yet."""
     names = {moment["call"] for moment in moments}
     calls = [call for call in run.calls if call.name in names and not (call.path / REPORT).is_file()]

@@ -225,6 +225,8 @@ WRITING = (
     ("report R --figures F", "F/table.tex"),
     ("score R --out S", "S/scores.json"),
     ("score R --out S", "S/scores.html"),
+    ("tune R --out T", "T/tune.json"),
+    ("tune R --out T", "T/tune.html"),
     ("export R --format textgrid --out E", "E/a.TextGrid"),
     ("export R --format rttm --out E", "E/a.rttm"),
     ("export R --format csv --out E", "E/a.csv"),
@@ -292,8 +294,9 @@ def test_one_file_is_not_written_twice(here: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "file"),
-    [("score R", "R/scores.html"), ("score R", "R/scores.json"), ("report R --figures F", "F/table.csv"),
-     ("report R --figures F", "F/table.md"), ("report R --figures F", "F/fto.svg")],
+    [("score R", "R/scores.html"), ("score R", "R/scores.json"), ("tune R", "R/tune.html"),
+     ("report R --figures F", "F/table.csv"), ("report R --figures F", "F/table.md"),
+     ("report R --figures F", "F/fto.svg")],
 )  # fmt: skip
 def test_a_file_that_is_like_one_of_fdbcore_is_kept(here: Path, arguments: str, file: str) -> None:
     mine = {

@@ -27,6 +27,7 @@ PAGES: Final = (
     "trend.html",
     "../index.html",
     "scores.html",
+    "tune.html",
     "scorecard",
     "join",
 )
@@ -77,6 +78,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["report", run],
         ["report", run, "--call", "mixed"],
         ["score", run, "--by", "language"],
+        ["tune", run],
         ["report", run, "--baseline", folder / "OLD", "--gate", gates],
         ["report", folder / "OLD", run],
         ["report", folder],

@@ -130,13 +130,19 @@ class Point:
     shares: tuple[float, float] | None = None
 
 
-def plane(title: str, note: str, axis: Axis, points: Sequence[Point]) -> Chart:
-    """Points on a plane, each with its name and a cross of its intervals. The axis is widened to hold all of them."""
+def plane(title: str, note: str, axis: Axis, points: Sequence[Point], is_curve: bool = False) -> Chart:
+    """Points on a plane, each with its name and a cross of its intervals. The axis is widened to hold all of them.
+
+    is_curve: join each point with the next.
+    """
     reached = [x for point in points for x in (point.value, *(point.values or ()))]
     low, high = min(axis.low, *reached), max(axis.high, *reached)
     axis = replace(axis, low=low, high=high, ticks=[tick for tick in axis.ticks if low <= tick <= high])
     highest = max(0.05, *(share for point in points for share in (point.share, *(point.shares or ()))))
     parts = [_frame(axis, highest, title), *(_cross(axis, highest, point) for point in points)]
+    if is_curve:
+        places = " ".join(f"{axis.x(point.value):.1f},{_y(point.share, highest):.1f}" for point in points)
+        parts.insert(1, f'<polyline class="line a" points="{places}"/>')
     return Chart(title, note, _svg(title, parts))
 
 
