@@ -112,7 +112,7 @@ def _copy(held: Path, run: Path, calls: int) -> None:
 def _scoring(runs: Mapping[Path, int]) -> None:
     rows: list[tuple[object, ...]] = []
     for run, calls in runs.items():
-        took_s, most_mb, scores = _score(run, "--transcriber", "told")
+        took_s, most_mb, scores = _score(run, "--transcriber", "self-reported")
         minutes = sum(read_json(path)["n_ticks"] for path in run.glob(f"*/{META}")) / 6_000
         rows.append((f"{calls} dialogues, {minutes:,.0f} min", took_s, 1_000 * took_s / calls, most_mb))
         assert len(scores["items"]) == calls, scores["problems"]
@@ -123,7 +123,7 @@ def _scoring(runs: Mapping[Path, int]) -> None:
 def _judging(run: Path, calls: int) -> None:
     """Ask a judge about all dialogues. What it is asked is made before: only the asking is timed."""
     cases, _ = cases_of(run, read_plan(run), _silent)
-    heard, *_ = hear(cases, word_source_of("told"), True, None, _silent)
+    heard, *_ = hear(cases, word_source_of("self-reported"), True, None, _silent)
     command = [sys.executable, "-c", _JUDGE, KEY, str(ANSWER_S)]
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     os.environ["FDBCORE_BENCH_KEY"] = KEY
@@ -131,9 +131,10 @@ def _judging(run: Path, calls: int) -> None:
         assert server.stdout is not None
         address = f"openai:gpt-5-nano?base_url={server.stdout.readline().strip()}&key_variable=FDBCORE_BENCH_KEY"
         asked = judge(address)
-        planned = requests_of(cases, {"told": heard}, [Setup("told", asked, 0)], {run: families_of(run)})
+        setup = Setup("self-reported", asked, 0)
+        planned = requests_of(cases, {setup.transcriber: heard}, [setup], {run: families_of(run)})
         requests = [each for own in planned for each in own.questions]
-        asked.mark(
+        asked.score(
             requests[0].question.rubric, requests[0].question.evidence
         )  # the SDK is imported with the first request
         began = time.perf_counter()

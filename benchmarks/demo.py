@@ -74,7 +74,9 @@ def staged(fdbcore: Callable[..., int]) -> int:
         if code := fdbcore("run", "--suite", "staged", "--scenario", scenario, *systems, *how):
             return code
     runs = [str(STAGED / family) for family in families]
-    return fdbcore("score", "--suite", "staged", *runs, "--transcriber", "told", "--out", f"{STAGED / 'scores'}")
+    return fdbcore(
+        "score", "--suite", "staged", *runs, "--transcriber", "self-reported", "--out", f"{STAGED / 'scores'}"
+    )
 
 
 def cases() -> list[Path]:

@@ -52,8 +52,9 @@ score --suite dialogue-acts --json --out acts
 score --suite dialogue-acts --out acts
 run --suite clips --data clips --labels clips.csv --system a=scripted:clerk --system b=echo {VIRTUAL} --out clips-run
 score --suite clips clips-run --json --out clips-scores
-run --suite fdb-v3 --system a=rehearsed: --system b=rehearsed:?fault=stale {VIRTUAL} --transcriber told --out v3-run
-score --suite fdb-v3 v3-run --transcriber told --json --out v3-scores
+run --suite fdb-v3 --system a=rehearsed: --system b=rehearsed:?fault=stale {VIRTUAL} \
+ --transcriber self-reported --out v3-run
+score --suite fdb-v3 v3-run --transcriber self-reported --json --out v3-scores
 run --suite staged --scenario entity.attribute.01 --scenario correction.next-turn.01 --pacing both \
  --system a=scripted:{CLERKS}/patient/entity.toml --system b=scripted:{CLERKS}/hasty/entity.toml {VIRTUAL} --out talks
 score --suite staged talks --json --out talks-scores
@@ -103,7 +104,7 @@ def _of_recorded_users(version: str, work: Path) -> Iterator[str]:
     _USERS[version](work / version)
     systems = " ".join(f"--system {shlex.quote(f'{name}={party(work, name)}')}" for name in ("good", "hasty"))
     yield f"run --suite fdb-{version} --data {version} {systems} {VIRTUAL} --out {version}-run"
-    yield f"score --suite fdb-{version} {version}-run --transcriber told --json --out {version}-scores"
+    yield f"score --suite fdb-{version} {version}-run --transcriber self-reported --json --out {version}-scores"
 
 
 def _own_clips(work: Path) -> None:

@@ -50,10 +50,14 @@ class LazyCommands(click.Group):
                 raise click.UsageError(f"{error.message} Did you mean '{near[0]}'?", ctx) from None
             raise
         known = {flag for param in command.params for flag in param.opts} if command else set[str]()
-        for place, (flag, sign, value) in enumerate(word.partition("=") for word in words):
+        for place, word in enumerate(words):
+            flag, sign, value = word.partition("=")
             if RENAMED.get(flag) in known:
                 click.echo(f"fdbcore {name}: {flag} is called {RENAMED[flag]} now", err=True)
                 words[place] = f"{RENAMED[flag]}{sign}{value}"
+            if word == "--transcriber=told" or words[place - 1 : place + 1] == ["--transcriber", "told"]:
+                click.echo(f"fdbcore {name}: --transcriber told is called self-reported now", err=True)
+                words[place] = word.replace("told", "self-reported")
         return name, command, words
 
     def list_commands(self, ctx: click.Context) -> list[str]:

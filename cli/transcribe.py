@@ -65,7 +65,7 @@ def transcribe(
     but flagged. No side is transcribed twice while its audio, the transcriber and the language are the same.
 
     --transcriber known-text places what the parties of a live call told that they said, in English, on their audio.
-    told needs no aligner and serves every language; its times are only about right.
+    self-reported needs no aligner and serves every language; its times are only about right.
     --transcriber words takes the A.json and B.json of Full-Duplex-Bench v2 that lie beside A.wav and B.wav, and
     words:FOLDER takes FOLDER/CALL/A.json and B.json. A server has to give word times: whisper-1 does,
     gpt-4o-transcribe does not.

@@ -162,7 +162,7 @@ TRANSCRIBERS: Final = {
 
 KNOWN_WORDS: Final = {
     "known-text": "fdbcore.analysis.known_text:known_text",
-    "told": "fdbcore.analysis.self_reported:told",
+    "self-reported": "fdbcore.analysis.self_reported:self_reported",
 }
 """Each knows the words of recordings without a transcriber, and is made from its whole address."""
 

@@ -1,4 +1,4 @@
-"""The words of a side as its own party tells them, in the speech where it says that they lie: "told".
+"""The words of a side as its own party tells them, in the speech where it says that they lie.
 
 It needs no transcriber. Scripted parties and examiners say what they are told to; what another party tells of itself is
 its word against the recording, so scores by it are labelled so.
@@ -20,7 +20,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.sources.word_files import KnownWords
 from fdbcore.types import TICK_MS, TICKS_PER_S, Side, Span
 from fdbcore.types.session_events import MUTED, SPOKE_MS
-from fdbcore.types.words import TimedWord
+from fdbcore.types.words import SELF_REPORTED, TOLD, TimedWord
 
 MARGIN_TICKS: Final = TICKS_PER_S // 5
 """Margin around the speech of a line that belongs to it."""
@@ -61,8 +61,8 @@ class LinePlace(NamedTuple):
         return sum(map(len, self.line["text"].split()))
 
 
-def told(address: str) -> SelfReported:
-    """The words "told". SettingsError for anything after it."""
+def self_reported(address: str) -> SelfReported:
+    """The words "self-reported". SettingsError for anything after it."""
     if address != SelfReported.name:
         raise SettingsError(f"asr: expected {SelfReported.name}, got {address!r}")
     return SelfReported()
@@ -71,7 +71,7 @@ def told(address: str) -> SelfReported:
 class SelfReported(KnownWords):
     """See the module."""
 
-    name: ClassVar[str] = "told"
+    name: ClassVar[str] = SELF_REPORTED
 
     def why_not(self, recording: Recording, side: Side, language: str) -> str | None:
         """See `KnownWords.why_not`."""
@@ -79,7 +79,7 @@ class SelfReported(KnownWords):
 
     def describe(self, recording: Recording, side: Side) -> Mapping[str, Any]:
         """The lines, and until when the side spoke unheard."""
-        return {"kind": self.name, **described(recording, side)}
+        return {"kind": TOLD, **described(recording, side)}
 
     def words(self, recording: Recording, side: Side) -> tuple[list[TimedWord], int]:
         """See `KnownWords.words`. Each line is spread over its speech without the pauses, by its characters.

@@ -19,7 +19,7 @@ from fdbcore.recording.form import kept_of_form
 from fdbcore.runtime.redaction import clean
 from fdbcore.types import Side
 from fdbcore.types.units import Count, Seconds
-from fdbcore.types.words import TimedWord, as_text
+from fdbcore.types.words import SELF_REPORTED, TOLD, TimedWord, as_text
 
 WORDS_SCHEMA: Final = "fdbcore.words/1"
 
@@ -137,8 +137,10 @@ def transcripts(path: Path, side: Side) -> list[Transcript]:
     """
     content = _read(path, side)
     stored: list[dict[str, Any]] = [{**each} for each in content["transcripts"]] if content else []
-    words = [tuple(TimedWord(**word) for word in each.pop("words")) for each in stored]
-    return [Transcript(side, own, **each) for own, each in zip(words, stored, strict=True)]
+    for each in stored:
+        each["words"] = tuple(TimedWord(**word) for word in each["words"])
+        each["transcriber"] = SELF_REPORTED if each["transcriber"] == TOLD else each["transcriber"]
+    return [Transcript(side, **each) for each in stored]
 
 
 def hashed_audio(path: Path, side: Side, state: Mapping[str, Any]) -> str | None:

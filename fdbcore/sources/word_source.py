@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeAlias
@@ -10,15 +11,19 @@ from fdbcore.errors import SettingsError, told_as
 from fdbcore.protocols import Transcriber
 from fdbcore.registry import KNOWN_WORDS, TRANSCRIBERS, resolve, transcriber
 from fdbcore.sources.word_files import NAME, KnownWords, WordFiles
+from fdbcore.types.words import SELF_REPORTED, TOLD
 
 WordSource: TypeAlias = Transcriber | KnownWords
 
 
 def word_source_of(address: str) -> WordSource:
-    """The source of words at an address: of a transcriber, "known-text", "words" or "words:FOLDER".
+    """The source of words at an address: of a transcriber, "known-text", "self-reported", "words" or "words:FOLDER".
 
     SettingsError if unknown.
     """
+    if address == TOLD:
+        warnings.warn(f"{TOLD} is called {SELF_REPORTED} now", FutureWarning, stacklevel=2)
+        address = SELF_REPORTED
     kind, _, folder = address.partition(":")
     if kind == NAME:
         if folder and not Path(folder).is_dir():

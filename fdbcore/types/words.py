@@ -9,6 +9,11 @@ from unicodedata import east_asian_width
 
 _WIDE: Final = ("W", "F")
 
+SELF_REPORTED: Final = "self-reported"
+"""The source of words that a party tells of itself."""
+TOLD: Final = "told"
+"""Its earlier name, which recordings keep."""
+
 
 @dataclass(frozen=True, slots=True)
 class TimedWord:

@@ -147,8 +147,8 @@ def test_told_words_are_spread_over_their_lines_and_those_after_a_cut_are_left_o
     call: tuple[Path, list[list[tuple[float, float]]]],
 ) -> None:
     path, spans = call
-    assert transcribed(path, source="told").endswith("B unscored: it did not tell what it said")
-    found = next(each for each in transcripts(path, "A") if each.transcriber == "told")
+    assert transcribed(path, source="self-reported").endswith("B unscored: it did not tell what it said")
+    found = next(each for each in transcripts(path, "A") if each.transcriber == "self-reported")
     starts_ms, ends_ms = ms_of_lines(path, "line_start"), ms_of_lines(path, "line_end")
     for number, line in enumerate(LINES):
         words = [word for word in found.words if starts_ms[number] <= word.start_ms < ends_ms[number]]
@@ -194,7 +194,7 @@ def muted_call(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tup
     return path, [(1500 + start_ms, 1500 + end_ms) for start_ms, end_ms in spans]
 
 
-@pytest.mark.parametrize("source", ["told", "known-text"])
+@pytest.mark.parametrize("source", ["self-reported", "known-text"])
 def test_what_a_side_said_while_it_was_muted_has_no_words(
     muted_call: tuple[Path, list[tuple[float, float]]], source: str
 ) -> None:
@@ -211,7 +211,7 @@ def test_what_a_side_said_while_it_was_muted_has_no_words(
     assert abs(len(words) - sum(start_ms >= 4000 for start_ms, _ in spans)) <= 1
     off = [word.start_ms - start_ms for word, (start_ms, _) in zip(words, spans[-len(words) :], strict=True)]
     assert words[0].start_ms >= 3900
-    assert np.median(np.abs(off)) <= (500 if source == "told" else 50)
+    assert np.median(np.abs(off)) <= (500 if source == "self-reported" else 50)
     assert found.text.endswith(f" {LINES[3]}")
 
 

@@ -33,6 +33,7 @@ from fdbcore.measures.heard_words import heard_lines
 from fdbcore.measures.reading import Reading
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.protocols import Transcriber
+from fdbcore.recording.files import WORDS
 from fdbcore.recording.transcripts import Transcript, transcripts
 from fdbcore.registry import speaker, transcriber
 from fdbcore.sources.word_source import word_source_of
@@ -116,7 +117,7 @@ def told_call(folder: Path, turns: Sequence[Spans], *texts: tuple[int, Mapping[s
 
 
 def told_words(reading: Reading) -> Transcript:
-    (found,) = transcribe(reading, word_source_of("told"), sides=["B"])
+    (found,) = transcribe(reading, word_source_of("self-reported"), sides=["B"])
     return found.transcript
 
 
@@ -459,3 +460,13 @@ def test_whisper_hears_planted_words_at_their_times(tmp_path: Path, capsys: pyte
     assert rate <= 0.1
     assert max(map(abs, starts)) <= 0.15
     assert max(map(abs, ends)) <= 0.35  # Whisper leaves out how a word fades
+
+
+def test_self_reported_words_that_an_earlier_version_kept_are_those_of_today(tmp_path: Path) -> None:
+    made = told_words(reading := told_call(tmp_path / "call", [[(300, 400)]], (310, {"text": "Hello there."})))
+    kept = reading.path / WORDS["B"]
+    content = kept.read_text()
+    kept.write_text(content.replace('"self-reported"', '"told"'))
+    assert transcripts(reading.path, "B") == [made]
+    assert told_words(reading) == made
+    assert transcripts(reading.path, "B") == [made], "nothing is kept twice"

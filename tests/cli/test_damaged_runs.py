@@ -350,7 +350,7 @@ def test_a_call_whose_audio_is_another_one_now_counts_nowhere(at: int, live: Pat
     path.write_bytes(data[:at] + bytes(4) + data[at + 4 :] if at == 76 else data[:80] + data[:79:-1])
     for words in (
         ["score", run], ["report", run], ["report", run, "--baseline", live], ["report", run, live],
-        ["transcribe", run, "--transcriber", "told"], ["replay", path.parent, "--out", tmp_path / "again"],
+        ["transcribe", run, "--transcriber", "self-reported"], ["replay", path.parent, "--out", tmp_path / "again"],
         ["export", run, "--format", "rttm"],
     ):  # fmt: skip
         assert "session.wav: damaged: not the one that meta.json was written with" in command(*words, code=1).stderr

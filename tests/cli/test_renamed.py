@@ -14,6 +14,7 @@ from fdbcore.cli.report import report
 from fdbcore.errors import SettingsError
 from fdbcore.sources.names import Oddities
 from fdbcore.sources.tables import read_table
+from fdbcore.sources.word_source import word_source_of
 
 
 def test_each_option_has_its_name_of_today() -> None:
@@ -49,3 +50,12 @@ def test_arguments_of_the_library_have_their_earlier_names_too(tmp_path: Path) -
         pytest.raises(SettingsError, match=r"^--agent-log-session: expected --agent-log"),
     ):
         fdbcore.replay_all(call, out=tmp_path / "run", marks_session="x")  # type: ignore[call-arg]
+
+
+def test_the_earlier_address_of_self_reported_words_works_and_says_so(tmp_path: Path) -> None:
+    for given in (["--transcriber", "told"], ["--transcriber=told"]):
+        told = command("transcribe", tmp_path, *given).stderr.splitlines()
+        assert told[0] == "fdbcore transcribe: --transcriber told is called self-reported now"
+        assert "expected one of" not in told[1], "the address is known"
+    with pytest.warns(FutureWarning, match="^told is called self-reported now$"):
+        assert word_source_of("told").name == "self-reported"

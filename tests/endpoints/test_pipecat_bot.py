@@ -165,7 +165,7 @@ def test_a_staged_dialogue_with_a_scaffolded_bot(tmp_path: Path) -> None:
     with scaffolded("web") as bot:
         asked = ["--scenario", "daily.ordering.01", "--system", f"pipecat://127.0.0.1:{bot.port}", "--quiet"]
         done("run", "--suite", "staged", *asked, "--no-score", "--out", tmp_path / "run")
-    told = ("--transcriber", "told", "--out", tmp_path / "s")
+    told = ("--transcriber", "self-reported", "--out", tmp_path / "s")
     (item,) = printed("score", "--suite", "staged", tmp_path / "run", *told)["items"]
     assert item["examined"]["fault"] is None
     assert any(goal["words"] for goal in item["goals"]), "by what the bot told"

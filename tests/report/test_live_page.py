@@ -92,7 +92,7 @@ def lines_of(call: Reading) -> list[tuple[str, str]]:
 
 def test_of_words_that_are_known_in_several_ways_one_is_shown(call: Reading) -> None:
     assert [css for css, _ in lines_of(call)] == ["", ""]
-    transcribed(call, "told", "How many loaves?")
+    transcribed(call, "self-reported", "How many loaves?")
     assert len(lines_of(call)) == 2, "what a transcript takes from the party's own words stands there already"
     transcribed(call, "whisper:base", "Any loafs?")
     transcribed(call, "whisper:base", "Bread please", "A")

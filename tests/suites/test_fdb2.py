@@ -311,7 +311,7 @@ def test_files_that_are_no_replies_are_named(tmp_path: Path) -> None:
     reason = "expected a reply of a judge with events, got one without"
     assert reason in json.loads((tmp_path / "out" / "scores.json").read_text())["problems"][0]["reason"]
     shutil.rmtree(tmp_path / "out")
-    for option in (["--transcriber", "told"], ["--transcriber", "told", "--judge", "openai:m"]):
+    for option in (["--transcriber", "self-reported"], ["--transcriber", "self-reported", "--judge", "openai:m"]):
         assert "expected runs, got replies of a judge" in scored(tmp_path, tmp_path / "out", *option).stderr
     (tmp_path / "Safety" / "Safety.001.json").unlink()
     result = scored(tmp_path, tmp_path / "out")

@@ -123,7 +123,7 @@ def held(folder: Path, systems: Mapping[str, str]) -> dict[str, Any]:
     command("run", "--suite", "fdb-v3", "--data", f"{some(folder / 'some.json', RECORDS)}?quiet_s=2", *named, *how)
     with pytest.MonkeyPatch.context() as patch, FakeOpenAI(judged) as server:
         patch.setenv(FakeOpenAI.VARIABLE, FakeOpenAI.KEY)
-        judge = ("--judge", server.address_of("openai:gpt-5-nano"), "--transcriber", "told")
+        judge = ("--judge", server.address_of("openai:gpt-5-nano"), "--transcriber", "self-reported")
         done = command("score", "--suite", "fdb-v3", f"{folder}/run", *judge, "--json", "--out", f"{folder}/scores")
     found: dict[str, Any] = json.loads(done.stdout)
     return found

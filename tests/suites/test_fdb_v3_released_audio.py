@@ -71,7 +71,7 @@ def items(out: Path) -> dict[tuple[str, str], dict[str, Any]]:
 
 def test_nobody_tells_the_words_of_a_released_user_and_that_is_no_problem(tmp_path: Path) -> None:
     data = released(tmp_path, input_asr_chunks=[])
-    done = command("score", "--suite", "fdb-v3", data, "--transcriber", "told", "--out", f"{tmp_path}/S")
+    done = command("score", "--suite", "fdb-v3", data, "--transcriber", "self-reported", "--out", f"{tmp_path}/S")
     found = json.loads((tmp_path / "S" / "scores.json").read_text())
     assert (done.exit_code, found["problems"]) == (0, [])
     assert {
@@ -81,7 +81,7 @@ def test_nobody_tells_the_words_of_a_released_user_and_that_is_no_problem(tmp_pa
 
 def test_a_released_system_whose_words_nobody_tells_is_named(tmp_path: Path) -> None:
     data = released(tmp_path, asr_chunks=[], transcript="")
-    done = command("score", "--suite", "fdb-v3", data, "--transcriber", "told", "--out", f"{tmp_path}/S")
+    done = command("score", "--suite", "fdb-v3", data, "--transcriber", "self-reported", "--out", f"{tmp_path}/S")
     found = json.loads((tmp_path / "S" / "scores.json").read_text())
     assert (done.exit_code, found["problems"]) == (0, [])
     (told,) = [line for line in found["warnings"] if "no words of B" in line]

@@ -51,7 +51,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A run of three systems, and what was printed."""
     folder = tmp_path_factory.mktemp("held")
     data = some(folder / "fdb3.json", WANTED)
-    result = run(f"{data}?latency=slow&quiet_s=3&most_s=16", folder / "RUN", SYSTEMS, "--transcriber", "told")
+    result = run(f"{data}?latency=slow&quiet_s=3&most_s=16", folder / "RUN", SYSTEMS, "--transcriber", "self-reported")
     return folder / "RUN", result.output
 
 

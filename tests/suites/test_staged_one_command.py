@@ -31,11 +31,12 @@ def scores(folder: str) -> dict[str, Any]:
 
 
 def test_its_scores_are_those_of_the_command_that_scores(here: Path) -> None:
-    assert run("--transcriber", "told", "--pacing", "both", code=0).stdout.splitlines()[-1] == "R-scores/report.html"
-    done("score", "--suite", "staged", "R", "--transcriber", "told", "--out", "S")
+    told = run("--transcriber", "self-reported", "--pacing", "both", code=0)
+    assert told.stdout.splitlines()[-1] == "R-scores/report.html"
+    done("score", "--suite", "staged", "R", "--transcriber", "self-reported", "--out", "S")
     assert scores("R-scores") == scores("S")
-    assert scores("S")["settings"]["transcriber"] == "told"
-    again = run("--transcriber", "told", "--pacing", "both")
+    assert scores("S")["settings"]["transcriber"] == "self-reported"
+    again = run("--transcriber", "self-reported", "--pacing", "both")
     assert (again.exit_code, scores("R-scores")) == (0, scores("S"))
     done("agree", "--sample", 2, "R", "--out", "sample")
     assert len(json.loads((here / "sample" / "key.json").read_text())["dialogues"]) == 2
@@ -58,7 +59,7 @@ def test_it_does_not_score_if_told_so(here: Path) -> None:
             "--max-cost limits calls alone: expected --no-score",
         ),
         (("--transcriber", "openai:whisper-1", "--local-only"), "but scoring asks OpenAI (api.openai.com)"),
-        (("--transcriber", "told", "--judge", "gemini:gemini-3.8-flash"), "expected a key in"),
+        (("--transcriber", "self-reported", "--judge", "gemini:gemini-3.8-flash"), "expected a key in"),
         (("--transcriber", "openai:whisper-1?key_variable=NO_SUCH_KEY"), "expected a key in NO_SUCH_KEY"),
         (("--no-score", "--passes", "goals_met=1"), "--passes cannot be combined with --no-score"),
         (("--data", "briefs"), "--scenarios cannot be combined with --data"),

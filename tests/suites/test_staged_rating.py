@@ -80,7 +80,7 @@ def judged(run: Path, judge: str, marks: Mapping[int, float], call: Path | None 
         cases.append(
             StagedCase(str(path), system, 1, f"{family}.one.01", family, "one", pacing, "en", goals, values=values)
         )
-    write_json(run.parent / judge / "scores.json", document(cases, [], "told", judge))
+    write_json(run.parent / judge / "scores.json", document(cases, [], "self-reported", judge))
     return run.parent / judge
 
 

@@ -216,7 +216,7 @@ class TestPasses:
         found = document(cases, [])
         lines = card(found).views.details(100)[2]
         assert lines[0].startswith("passing: goals met of 1 or more;"), "nobody judged"
-        judged = card(document(cases, [], "told", "openai:m")).views.details(100)[2]
+        judged = card(document(cases, [], "self-reported", "openai:m")).views.details(100)[2]
         assert judged[0].startswith(
             "passing: goals met of 1 or more and task score of 4 or more, where its family has one;"
         )

@@ -305,12 +305,12 @@ class TestScores:
     def test_words_that_are_missing_are_told_with_what_mends_it(
         self, held: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        score = ("score", "--suite", "staged", held, "--transcriber", "told", "--out", tmp_path / "s")
+        score = ("score", "--suite", "staged", held, "--transcriber", "self-reported", "--out", tmp_path / "s")
         found = printed(*score)
         goals, words = found["warnings"]
-        assert "because told has no words of the system; --transcriber whisper" in goals
+        assert "because self-reported has no words of the system; --transcriber whisper" in goals
         call = held / "daily.ordering.90.fast"
-        assert words == f"told: no words of B in {call} and 1 more: it did not tell what it said"
+        assert words == f"self-reported: no words of B in {call} and 1 more: it did not tell what it said"
         shown = command(*score)
         assert (shown.exit_code, "left out" in shown.stdout, "scored in part" in shown.stdout) == (0, False, False)
         assert words in (tmp_path / "s" / "report.html").read_text()
@@ -329,19 +329,19 @@ class TestScores:
             systems = {"socket": tells.address, "command": telling_command(text), "mute": mute.address}
             run: list[object] = ["run", "--suite", "staged", "--scenarios", tmp_path / "mug.toml", "--vad", "energy"]
             run += [word for each in systems.items() for word in ("--system", "=".join(each))]
-            judge = ("--transcriber", "told", "--judge", judge_at(judges, "strict"))
+            judge = ("--transcriber", "self-reported", "--judge", judge_at(judges, "strict"))
             done(*run, "--clock", "virtual", *judge, "--out", out)
         found = json.loads((tmp_path / "run-scores" / "scores.json").read_text())
         verdicts = {item["system"]: [goal["verdict"] for goal in item["goals"]] for item in found["items"]}
         assert verdicts == {"socket": ["met", "met"], "command": ["met", "met"], "mute": ["not heard"] * 2}
         marked = {row["system"]: value(row, "turn_taking") for row in rows(found)}
         assert (marked, found["problems"]) == ({"socket": 4.0, "command": 4.0, "mute": None}, [])
-        why = f"told: no words of B in {out / 'daily.ordering.90.slow-mute'}: it did not tell what it said"
-        assert [line for line in found["warnings"] if line.startswith("told")] == [why]
+        why = f"self-reported: no words of B in {out / 'daily.ordering.90.slow-mute'}: it did not tell what it said"
+        assert [line for line in found["warnings"] if line.startswith("self-reported")] == [why]
         again = tmp_path / "again"
         done("replay", out, "--out", again, "--vad", "energy")
         for each in (out, again):
-            told = command("transcribe", each, "--transcriber", "told", "--language", "en")
+            told = command("transcribe", each, "--transcriber", "self-reported", "--language", "en")
             assert (told.exit_code, told.stderr) == (0, "")
             lines = {name: words for name, _, words in (line.partition(": ") for line in told.stdout.splitlines())}
             words = [lines[f"daily.ordering.90.slow-{system}"].partition("B ")[2] for system in ("socket", "command")]
@@ -356,8 +356,8 @@ class TestScores:
         run = hold(tmp_path, "--system", f"scripted:{tmp_path / 'says.toml'}")
         score = ("score", "--suite", "staged", run, "--out", tmp_path / "s")
         (note,) = printed(*score)["notes"]
-        assert "--transcriber told takes what the system tells of its own words" in note
-        found = printed(*score, "--transcriber", "told")
+        assert "--transcriber self-reported takes what the system tells of its own words" in note
+        found = printed(*score, "--transcriber", "self-reported")
         assert (found["warnings"], found["notes"]) == ([], [])
 
     def test_a_call_of_which_nothing_is_left_counts_for_the_examiner_that_was_planned(

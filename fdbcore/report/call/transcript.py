@@ -42,7 +42,7 @@ def section(content: Document, rows: Sequence[RemarkRow] = ()) -> list[ShownLine
     held = content["held"]
     told = [_line(each) for each in held.get("transcript", [])] if held else []
     own = {line.side for line in told if not line.heard_by}
-    # Words by `told` are the side's own ones, which stand here already.
+    # Self-reported words are the side's own ones, which stand here already.
     transcribed = [
         each for each in content.get("transcript", []) if each["by"] != SelfReported.name or each["side"] not in own
     ]

@@ -82,7 +82,7 @@ def _mended_by(deaf: Sequence[StagedCase], asked: Collection[str]) -> str:
     told = word_source_of(SelfReported.name)
     assert isinstance(told, SelfReported)
     if not any(told.why_not(Reading(case.path), "B", "") for case in deaf):
-        return "--transcriber told takes what the system tells of its own words"
+        return f"--transcriber {told.name} takes what the system tells of its own words"
     try:
         whisper = word_source_of("whisper")
     except MissingExtraError as error:

@@ -45,7 +45,7 @@ class Turn(Struct, frozen=True):
     start_s: float
     end_s: float
     text: Annotated[str | None, Meta(description="null if its words are not known")]
-    words_by: Annotated[str, Meta(description='"told" by the party itself, or the transcriber that heard them')]
+    words_by: Annotated[str, Meta(description='"self-reported" by the party ("told" until 0.2), or the transcriber')]
     acts: Sequence[TurnActs] = ()
 
 

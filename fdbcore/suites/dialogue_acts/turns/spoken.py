@@ -22,7 +22,7 @@ from fdbcore.report import counted, usd_text
 from fdbcore.runs import expected_usd
 from fdbcore.types import SIDES, TICK_MS, TICKS_PER_S, Side, Span, clock_text, other_side
 from fdbcore.types.usage import Service
-from fdbcore.types.words import TimedWord, as_text
+from fdbcore.types.words import SELF_REPORTED, TimedWord, as_text
 
 Part: TypeAlias = Literal["before", "reply", "further", "aside"]
 """before: a turn before the other side's first. reply: the first turn after one of the other side. further: a turn
@@ -89,8 +89,6 @@ def answering(turns: list[SpokenTurn]) -> list[SpokenTurn]:
 
 HEARD: Final = "derived/turns_heard.json"
 """The file with what transcribers heard in turns. It is stored, so that no transcriber is asked twice for one turn."""
-TOLD: Final = "told"
-"""The source of words that a party tells of itself."""
 MARGIN_TICKS: Final = TICKS_PER_S // 5
 """Margin around a turn that a transcriber hears, too."""
 
@@ -109,7 +107,7 @@ def texts(
     transcriber: Transcriber | None,
     language: str,
 ) -> tuple[str, Sequence[str | None]]:
-    """The source of a side's words, `told` or a transcriber's name, and those of its wanted turns; None: nobody knows.
+    """The source of a side's words, SELF_REPORTED or a transcriber, and those of its wanted turns; None: nobody knows.
 
     They are those that its party told; else as the transcriber hears them; without one, as stored.
     turns: all turns and asides of the side, by their start; wanted: some of them. A turn in which the transcriber hears
@@ -117,7 +115,7 @@ def texts(
     """
     told = dict(zip(turns, told_texts(reading, side, turns), strict=True))
     if any(told.values()):
-        return TOLD, [told[turn] or None for turn in wanted]
+        return SELF_REPORTED, [told[turn] or None for turn in wanted]
     if transcriber is not None:
         return transcriber.name, _heard(reading, side, turns, wanted, transcriber, language)
     stored = transcripts(reading.path, side)[-1:]
