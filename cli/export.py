@@ -39,7 +39,7 @@ def export(run: Path | None, fmt: str, out: Path | None) -> None:
     """
     from fdbcore.analysis.corpus import Run
     from fdbcore.recording.others import replacing
-    from fdbcore.report.exports.fdb import caution
+    from fdbcore.report.exports.fdb import file_warning
     from fdbcore.report.exports.formats import TOGETHER, export_into
 
     failed = False
@@ -68,7 +68,7 @@ def export(run: Path | None, fmt: str, out: Path | None) -> None:
     for path in written:
         click.echo(path)
     for call in exported if fmt in FILES_OF_B else ():
-        if (warning := caution(call.recording, FILES_OF_B[fmt])) is not None:
+        if (warning := file_warning(call.recording, FILES_OF_B[fmt])) is not None:
             click.echo(f"fdbcore export: {call.path}: {warning}", err=True)
     sys.exit(FAILED if failed else DONE)
 

@@ -1,4 +1,3 @@
-from .cautions import cautions_of as cautions_of
 from .comparison import read as read
 from .corpus import Call as Call
 from .corpus import Run as Run
@@ -13,6 +12,7 @@ from .held import what_decides as what_decides
 from .matching import FEWEST_ITEMS as FEWEST_ITEMS
 from .matching import group_differences as group_differences
 from .matching import match_every_two as match_every_two
+from .narrow_intervals import interval_warnings as interval_warnings
 from .order import in_order as in_order
 from .order import planned_cases as planned_cases
 from .score import read_quantities as read_quantities

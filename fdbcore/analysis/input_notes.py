@@ -16,7 +16,7 @@ from fdbcore.analysis.corpus import Call
 from fdbcore.analysis.facts import FTO_MS, HEALTH, TOLD
 from fdbcore.analysis.settings_differences import detectors, earlier
 from fdbcore.errors import RecordingError
-from fdbcore.measures.caveats import audio_missing
+from fdbcore.measures.call_warnings import audio_missing
 from fdbcore.recording.health import HealthSides
 from fdbcore.recording.meta import Settings
 from fdbcore.recording.run import FAILED

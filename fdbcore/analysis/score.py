@@ -15,8 +15,8 @@ from fdbcore.analysis.summaries import Measures, summarise_beside
 from fdbcore.errors import RecordingError, writes
 from fdbcore.measures import quantities as stored
 from fdbcore.measures.answers import response_curve
+from fdbcore.measures.call_warnings import call_warnings
 from fdbcore.measures.catalogue import MEASURES
-from fdbcore.measures.caveats import caveats
 from fdbcore.measures.compat import compat
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.findings import Finding, findings, nothing_to_measure
@@ -285,7 +285,7 @@ def warnings(recording: Recording) -> list[str]:
     elif original is not recording.meta and original["status"] != "complete":
         found.append(f"the recording of the conversation is {original['status']}: {original['reason']}")
     labels = recording.labels
-    return found + recording.damaged_beside + caveats(recording) + list(labels.notes if labels else ())
+    return found + recording.damaged_beside + call_warnings(recording) + list(labels.notes if labels else ())
 
 
 def pooled_measures(readings: Sequence[Reading]) -> Measures:

@@ -68,7 +68,7 @@ class StageTable:
     answer: Stage
 
     @property
-    def cautions(self) -> list[str]:
+    def warnings(self) -> list[str]:
         """A sentence for each stage whose median is less than -1 tick: its events come in the other order; and one if
         three events or more come at the same time.
         """
@@ -76,7 +76,7 @@ class StageTable:
         inner_ms = [abs(ms) for _, ms in found[1:-1] if ms is not None]
         at_once = len(inner_ms) >= 2 and max(inner_ms) < TICK_MS
         return [
-            *(_caution(stage, -ms) for stage, ms in found if ms is not None and ms < -TICK_MS),
+            *(_warning(stage, -ms) for stage, ms in found if ms is not None and ms < -TICK_MS),
             *([f"{', '.join(self.events[:-1])} and {self.events[-1]} {_AT_ONCE}"] if at_once else []),
         ]
 
@@ -154,7 +154,7 @@ def _plain(name: str) -> str:
     return "_".join(plain(name.replace("'s", "")).split())
 
 
-def _caution(stage: Stage, early_ms: float) -> str:
+def _warning(stage: Stage, early_ms: float) -> str:
     if stage.start == A_END:
         why = "the agent decides before A has finished, or the clock of the log is wrong"
     elif stage.end == B_ONSET:

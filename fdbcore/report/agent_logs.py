@@ -68,7 +68,7 @@ def screen_lines(log: AgentLog, columns: int) -> list[str]:
         return []
     table = stage_table([log])
     told = [("", text) for text in [*_clock_lines(log), *_of_anchor(log, table)]]
-    told += [("!!", text) for text in _cautions(log, table)]
+    told += [("!!", text) for text in _warnings(log, table)]
     told[0] = "agent's log", told[0][1]
     return _screen(told, table, columns)
 
@@ -91,9 +91,9 @@ def why_misplaced(log: AgentLog) -> str | None:
     return f"{lacking:,} of {answers:,} answers lack events of the log: is the clock right that was given?"
 
 
-def _cautions(log: AgentLog, table: StageTable | None) -> list[str]:
+def _warnings(log: AgentLog, table: StageTable | None) -> list[str]:
     """Warnings about stages with negative medians, and about events beyond the recording."""
-    found = table.cautions if table else ["no answer has an event of the log"]
+    found = table.warnings if table else ["no answer has an event of the log"]
     if (misplaced := why_misplaced(log)) is not None:
         found.append(misplaced)
     if log["outside"]:
@@ -104,7 +104,7 @@ def _cautions(log: AgentLog, table: StageTable | None) -> list[str]:
 
 
 def _of_anchor(log: AgentLog, table: StageTable | None) -> list[str]:
-    """A caution on what the clock cannot show: a constant delay between its events and what they were fitted to."""
+    """A warning of what the clock cannot show: a constant delay between its events and what they were fitted to."""
     clock = log["clock"] and converted(log["clock"], LogClock)
     if clock is None or clock.anchor is None or table is None:
         return []
@@ -127,7 +127,7 @@ def section(log: AgentLog, link: Links) -> dict[str, Any]:
     found: dict[str, Any] = {
         "refusal": None,
         "clock": _clock_lines(log),
-        "cautions": [*_of_anchor(log, table), *_cautions(log, table)],
+        "warnings": [*_of_anchor(log, table), *_warnings(log, table)],
         "table": None,
     }
     if table is None:
@@ -192,7 +192,7 @@ def run_section(run: Survey, link: Links, page: Callable[[Call], str | None]) ->
     return {
         "of": _of(run),
         "table": _stages(table, link) if table else None,
-        "cautions": _cautions_of_run(run, table),
+        "warnings": _warnings_of_run(run, table),
         "what": f"no stage times for {counted(len(refused), 'call')}",
         "refused": [(call.name, page(call), why) for call, why in refused[:NAMED]],
         "more": len(refused) - NAMED,
@@ -204,7 +204,7 @@ def run_screen_lines(run: Survey, columns: int) -> list[str]:
     if not run.logs:
         return []
     table, refused = stage_table(log for _, log in run.logs), _refused(run)
-    told = [("agents' logs", _of(run)), *(("!!", text) for text in _cautions_of_run(run, table))]
+    told = [("agents' logs", _of(run)), *(("!!", text) for text in _warnings_of_run(run, table))]
     if refused:
         (first, why), more = refused[0], f" and {len(refused) - 1:,} more" if len(refused) > 1 else ""
         told.append(("!!", f"{first.name}{more}: {why}"))
@@ -216,11 +216,11 @@ def _of(run: Survey) -> str:
     return f"{counted(split, 'answer')} of {counted(len(run.logs) - len(_refused(run)), 'call')} split at their events"
 
 
-def _cautions_of_run(run: Survey, table: StageTable | None) -> list[str]:
-    """The cautions of its stages; and the first call whose log seems to lie wrong, and how many more there are."""
+def _warnings_of_run(run: Survey, table: StageTable | None) -> list[str]:
+    """The warnings of its stages; and the first call whose log seems to lie wrong, and how many more there are."""
     found = [(call.name, why) for call, log in run.logs if (why := why_misplaced(log)) is not None]
     more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
-    return [*(table.cautions if table else []), *(f"{name}{more}: {why}" for name, why in found[:1])]
+    return [*(table.warnings if table else []), *(f"{name}{more}: {why}" for name, why in found[:1])]
 
 
 def _refused(run: Survey) -> list[tuple[Call, str]]:

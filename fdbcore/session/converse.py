@@ -52,7 +52,7 @@ system answered, but in text, so its speech cannot be measured."""
 _LOOK_S: Final = 0.1  # interval of checks: are the parties open, is it to stop?
 
 NOT_COUNTED: Final = "compute time not counted"
-"""A caution for every reader of a conversation in lockstep: its latencies leave this out."""
+"""A warning for every reader of a conversation in lockstep: its latencies leave this out."""
 
 
 @dataclass(frozen=True, slots=True)

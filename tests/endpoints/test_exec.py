@@ -22,7 +22,7 @@ from helpers.patience import PATIENCE_S, wait_until
 from fdbcore.clock import MonotonicClock, VirtualClock, now_ns
 from fdbcore.endpoints.exec import MOST_QUEUED_SAMPLES, command
 from fdbcore.errors import PartyError
-from fdbcore.measures.caveats import caveats
+from fdbcore.measures.call_warnings import call_warnings
 from fdbcore.protocols import Endpoint
 from fdbcore.recording.files import AUDIO, EVENTS, TURNS
 from fdbcore.registry import endpoint
@@ -99,7 +99,7 @@ def test_a_hold_up_of_more_than_half_a_second_is_told_before_any_figure(tmp_path
     code = "for n in range(10**6):\n    if n == 100: time.sleep(0.8)\n    write(read())"
     settings = LiveSettings(vad="energy", max_s=3.0)
     held = converse(Speaker([True] * 300), endpoint(script(code)), tmp_path / "call", settings, {}, Event())
-    (told,) = [text for text in caveats(held) if "of B's audio" in text]
+    (told,) = [text for text in call_warnings(held) if "of B's audio" in text]
     assert re.search(r"up to 0\.[78] s of it in one piece", told)
     assert held.original_meta["timing"]["sides"]["B"]["longest_loss_samples"] >= 0.7 * 48_000
 

@@ -54,7 +54,7 @@ def test_the_stages_of_an_answer_are_the_true_ones_and_sum_to_its_time() -> None
     assert table.stages[0].median_ms == pytest.approx(1000 * DECIDED_S, abs=0.1)
     assert table.stages[4].median_ms == pytest.approx(50, abs=0.1)
     assert [stage.missing for stage in (*table.stages, table.answer)] == [0] * 6
-    assert table.cautions == []
+    assert table.warnings == []
 
 
 def test_an_answer_without_a_mark_lacks_its_stages_and_keeps_its_sum() -> None:
@@ -98,11 +98,11 @@ def test_negative_medians_are_said_in_words() -> None:
     late = stage_table([laid(marks, dialogue(drawing), given_clock(-1000 + 0.1))])
     assert early is not None
     assert late is not None
-    assert early.cautions == [
+    assert early.warnings == [
         "in the median speech final comes 100 ms before A's end: the agent decides before A has finished, or the clock "
         "of the log is wrong"
     ]
-    assert late.cautions == [
+    assert late.warnings == [
         "in the median playback comes 50 ms after B's onset: it is noted late, or the clock of the log is wrong"
     ]
 
@@ -117,7 +117,7 @@ def test_known_events_keep_their_order_where_a_system_does_two_things_at_once() 
     table = stage_table([laid(sorted([*marks, *late, *odd]), dialogue(drawing), EXACT)])
     assert table is not None
     assert list(table.events) == ["tool called", "speech final", "first token", "first audio", "playback"]
-    assert table.cautions == [
+    assert table.warnings == [
         "in the median first token comes 80 ms before speech final: the agent does both at once, or one of the names "
         "means something else"
     ]
@@ -131,7 +131,7 @@ def test_stages_of_one_tick_stand_in_the_order_of_an_answer() -> None:
     table = stage_table([laid(marks, dialogue(drawing), given_clock(0.0))])
     assert table is not None
     assert tuple(table.events) == names
-    assert [text.split(":")[0] for text in table.cautions] == [
+    assert [text.split(":")[0] for text in table.warnings] == [
         "speech final, transcribed, first token and first audio come at the same time in most answers"
     ]
 

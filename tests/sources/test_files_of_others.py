@@ -14,7 +14,7 @@ from fdbcore.analysis.gate_file import parse
 from fdbcore.analysis.score import quantities
 from fdbcore.endpoints.examiner.brief import read_brief
 from fdbcore.errors import InputError, RecordingError, writes
-from fdbcore.measures.caveats import caveats
+from fdbcore.measures.call_warnings import call_warnings
 from fdbcore.measures.dialogue import Dialogue
 from fdbcore.measures.log_clock import find_clock
 from fdbcore.recording.labels import Label, within_session
@@ -153,7 +153,7 @@ def test_words_that_cannot_be_read_cost_no_measure_of_the_audio(tmp_path: Path, 
     (tmp_path / "call" / "A.json").write_text(words)
     recording = replay(tmp_path / "call", out=tmp_path / "run", vad="energy")
     assert quantities(recording) == quantities(without)
-    (told,) = [line for line in caveats(recording) if "words" in line]
+    (told,) = [line for line in call_warnings(recording) if "words" in line]
     assert told.startswith("words of A not read: expected")
     assert "Error" not in told
     assert recording.spoken("A") is None

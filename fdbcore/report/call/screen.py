@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from fdbcore.analysis.cautions import cautions_of
 from fdbcore.analysis.input_notes import standing_out
+from fdbcore.analysis.narrow_intervals import interval_warnings
 from fdbcore.analysis.score import read_scores
 from fdbcore.analysis.summaries import Measures
 from fdbcore.analysis.survey import CallRow, Survey
@@ -116,7 +116,7 @@ def run_screen(run: Survey, columns: int = COLUMNS) -> str:
     rows += [["  with echo", "", *columns_of.cells(beside), ""]] if beside != pooled else []
     notes = [
         *(filled(f"{label} {text}", COLUMNS, "  ") for label, text in Spots(pooled).lines("note").items()),
-        *(f"!! {text}" for text in cautions_of({"": pooled})),
+        *(f"!! {text}" for text in interval_warnings({"": pooled})),
     ]
     strange = [f"!! {told}: {', '.join(names)}" for told, names in standing_out(run.heard).items()]
     warned = [*_unanswered(run), *strange, *_amiss(run, columns)]

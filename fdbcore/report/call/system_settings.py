@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from fdbcore.measures.caveats import not_as_asked
+from fdbcore.measures.call_warnings import not_as_asked
 from fdbcore.report.call.document import Document
 from fdbcore.report.call.tools import tools_of
 from fdbcore.report.html.values import Cell, Fact, Row

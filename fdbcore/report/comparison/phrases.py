@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from fdbcore.analysis.call_verdicts import VERDICTS
-from fdbcore.analysis.cautions import TOO_FEW
-from fdbcore.analysis.cautions import cautions_of as interval_cautions
 from fdbcore.analysis.comparison import ComparedCalls, ComparedMeasure, DescribedRun, RunComparison
 from fdbcore.analysis.differences import Verdict
 from fdbcore.analysis.gate_file import DEFAULTS
@@ -16,6 +14,7 @@ from fdbcore.analysis.gate_moments import WORST, GateMoment
 from fdbcore.analysis.gate_results import DecidedGates, GateResult, Status
 from fdbcore.analysis.longer_moments import LEAST_GROWTH_S, LongerBetween, LongerMoments, grown_s
 from fdbcore.analysis.matching import CALL_NAME
+from fdbcore.analysis.narrow_intervals import TOO_FEW, interval_warnings
 from fdbcore.analysis.summaries import Summary
 from fdbcore.measures.catalogue import MEASURES
 from fdbcore.measures.moments import BY_ID
@@ -92,7 +91,7 @@ def cautions(compared: ComparedCalls) -> Iterator[str]:
         a["name"]: {row["measure"]: row["a"] for row in rows if row["a"]},
         b["name"]: {row["measure"]: row["b"] for row in rows if row["b"]},
     }
-    yield from interval_cautions(measures, None if _of_calls(compared) else compared["paired_by"] or "the cluster")
+    yield from interval_warnings(measures, None if _of_calls(compared) else compared["paired_by"] or "the cluster")
 
 
 def _of_calls(compared: LongerBetween) -> bool:
@@ -323,11 +322,11 @@ def gate_basis(gate: GateResult) -> str:
     if gate["baseline"]:
         told.append(f"paired by {gate['paired_by']}" if gate["paired_by"] else "compared as two groups")
     fewest = min((side for _, side in sides), key=lambda side: int(side["clusters"]))
-    caution = ""
+    warning = ""
     if gate["interval"] and fewest["clusters"] < FEW_CLUSTERS:
         resampled = f"only {fewest['clusters']} clusters: " if fewest["clusters"] < fewest["calls"] else ""
-        caution = f"; {resampled}{TOO_FEW}"
-    return ", ".join(told) + caution
+        warning = f"; {resampled}{TOO_FEW}"
+    return ", ".join(told) + warning
 
 
 def gate_advice(gate: GateResult) -> str:

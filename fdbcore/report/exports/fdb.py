@@ -73,7 +73,7 @@ def why_not_held(recording: Recording) -> str | None:
     return None
 
 
-def caution(recording: Recording, name: str) -> str | None:
+def file_warning(recording: Recording, name: str) -> str | None:
     """A warning for those who score the system's file of that name: the call failed, and it is silent from when on.
 
     None if there is nothing to say.

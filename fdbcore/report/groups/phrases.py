@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fdbcore.analysis.cautions import cautions_of
 from fdbcore.analysis.comparison import ComparedMeasure
 from fdbcore.analysis.differences import SIGNIFICANT, MeasuredDifference
 from fdbcore.analysis.groups import StatedGroup, units_text
 from fdbcore.analysis.matching import GroupDifference
+from fdbcore.analysis.narrow_intervals import interval_warnings
 from fdbcore.analysis.reference import FloorTransfers, HalfDistances, ReferenceRow
 from fdbcore.analysis.sensitivity import FigureRange, Sensitivity, SettingsVariant
 from fdbcore.analysis.statements import StatedGroups, Statements
@@ -281,7 +281,7 @@ def notes(content: Statements) -> Iterator[Line]:
     yield from (("!! input", text) for text in content["input"])
     unit = content["unit"]
     groups = {group["name"]: group["measures"] for group in content["groups"] or [content]}
-    yield from (("!!", text) for text in cautions_of(groups, unit["column"]))
+    yield from (("!!", text) for text in interval_warnings(groups, unit["column"]))
     if unit["own"]:
         yield "!! no value", f"{counted(len(unit['own']), 'call')} without {unit['column']}: each counts as one"
     if len(content["groups"]) > 1:

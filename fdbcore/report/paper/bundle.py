@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from fdbcore.analysis.cautions import cautions_of
 from fdbcore.analysis.comparison import ComparedCalls, ComparedMeasure, RunComparison
 from fdbcore.analysis.corpus import Call, Run
 from fdbcore.analysis.floor_transfers import SystemTransfers, system
 from fdbcore.analysis.groups import CallGroup, unit, units_text
 from fdbcore.analysis.matching import ComparedSide
+from fdbcore.analysis.narrow_intervals import interval_warnings
 from fdbcore.analysis.summaries import Measures, Summary, summarise
 from fdbcore.errors import InputError, nearest
 from fdbcore.measures.catalogue import MEASURES, headlines
@@ -140,7 +140,7 @@ def measures_table(
         f"intervals over {units_text(cluster)} (shares: Wilson with the design effect of the clusters; else bootstrap, "
         f"{units_text(cluster)} resampled). Shares are of all opportunities, or onsets, n; the median "
         "response latency is of the n that were answered."
-    ) + "".join(f" {text[:1].upper()}{text[1:]}." for text in cautions_of(summaries, cluster))
+    ) + "".join(f" {text[:1].upper()}{text[1:]}." for text in interval_warnings(summaries, cluster))
     columns = ["Measure", *(each.name for each in systems)]
     return PaperTable(caption, columns, "l" + "r" * len(systems), rows, "tab:measures")
 

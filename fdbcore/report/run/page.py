@@ -12,8 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from fdbcore.analysis.cautions import cautions_of
 from fdbcore.analysis.comparison import RunComparison
+from fdbcore.analysis.narrow_intervals import interval_warnings
 from fdbcore.analysis.sensitivity import Sensitivity
 from fdbcore.analysis.survey import CallRow, Survey
 from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
@@ -72,7 +72,7 @@ def write_index(
         compared=line(comparison, is_linked=not shown.embed),
         findings=corpus_findings.listed(run, sounds.page_of),
         noticed=corpus_sections.noticed(run),
-        remarks=corpus_sections.remarks(run.corpus.path, cautions_of(measures_by_system(run, compared))),
+        notes=corpus_sections.notes(run.corpus.path, interval_warnings(measures_by_system(run, compared))),
         evidence=corpus_sections.evidence(run),
         terms=terms(settings),
         footer=corpus_sections.footer(run),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fdbcore.analysis.cautions import cautions_of
+from fdbcore.analysis.narrow_intervals import interval_warnings
 from fdbcore.analysis.settings_differences import earlier
 from fdbcore.analysis.survey import Survey
 from fdbcore.analysis.systems import SystemCalls, measures_by_system, systems
@@ -49,7 +49,7 @@ def _lines(run: Survey, compared: Sequence[SystemCalls]) -> Iterator[tuple[str, 
         if not compared:
             own, counting_echo = (Spots(found).lines("run") for found in (run.measures, with_echo(run.measures)))
             yield from beside_echo(own, counting_echo)
-        yield from (("!!", text) for text in cautions_of(measures_by_system(run, compared)))
+        yield from (("!!", text) for text in interval_warnings(measures_by_system(run, compared)))
         yield from _worst(run)
     for number, row in enumerate(left_out[:SHOWN]):
         yield "" if number else "not scored", f"{row.call.name}: {row.call.unscored}"

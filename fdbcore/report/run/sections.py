@@ -77,11 +77,11 @@ def in_short(call: Call, text: str) -> str:
     return text
 
 
-def remarks(path: Path, intervals: Iterable[str]) -> list[dict[str, Any]]:
-    """Remarks that need no action: cautions about intervals, and input that did not fit together."""
+def notes(path: Path, intervals: Iterable[str]) -> list[dict[str, Any]]:
+    """Notes that need no action: warnings about intervals, and input that did not fit together."""
     oddities = read_corpus(path)["oddities"] if is_replayed(path) else {}
-    cautions = [_notice(f"{text[:1].upper()}{text[1:]}.", []) for text in intervals]
-    return [*cautions, *(_notice(f"{what}: {len(names):,}", names) for what, names in oddities.items())]
+    warned = [_notice(f"{text[:1].upper()}{text[1:]}.", []) for text in intervals]
+    return [*warned, *(_notice(f"{what}: {len(names):,}", names) for what, names in oddities.items())]
 
 
 def _notice(what: str, names: Sequence[str]) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from fdbcore.stats import LEVEL, pairs_needed
 from fdbcore.suites.dialogue_acts.models.annotate import AnnotatedWith
 from fdbcore.suites.dialogue_acts.records import Response
 from fdbcore.suites.dialogue_acts.scoring.baselines import baseline_rows
-from fdbcore.suites.dialogue_acts.scoring.cautions import NOBODY, cautions, repeated_acts
 from fdbcore.suites.dialogue_acts.scoring.comparison import (
     JudgedBy,
     ScoringSettings,
@@ -28,6 +27,7 @@ from fdbcore.suites.dialogue_acts.scoring.comparison import (
     variance_of,
 )
 from fdbcore.suites.dialogue_acts.scoring.diagnosis import CaseJson, Diagnosis, cases, diagnoses, topic_rows
+from fdbcore.suites.dialogue_acts.scoring.document_warnings import NOBODY, document_warnings, repeated_acts
 from fdbcore.suites.dialogue_acts.scoring.scores import (
     MEASURES,
     WEIGHTS,
@@ -149,7 +149,7 @@ def document(
         cases=[case for of in sets for case in cases(items, of.name)],
         diagnosis=list(diagnoses(items, credited[0].tags.names)),
         problems=problem_entries([*problems, *unmatched, *_unscored(answers, asked)]),
-        warnings=[*cautions(sets, responses, labelled, summaries, compared), *neighbours],
+        warnings=[*document_warnings(sets, responses, labelled, summaries, compared), *neighbours],
         variance=shares,
         notes=[
             *told_of_shares,
@@ -207,7 +207,7 @@ def _of_live(responses: Sequence[Response]) -> Iterator[str]:
 
 
 def _of_sets(sets: Sequence[RecordSet]) -> Iterator[str]:
-    """A caution on what several sets cannot tell, with however many records, unless enough for a test over sets."""
+    """A warning of what several sets cannot tell, with however many records, unless enough for a test over sets."""
     n, needed = sum(bool(of.records) for of in sets), pairs_needed(LEVEL)
     if 1 < n < needed:
         yield (

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from helpers.made_runs import Manner, drawn_calls, made_run
 
-from fdbcore.analysis.cautions import cautions_of
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.groups import Unit, rescored
+from fdbcore.analysis.narrow_intervals import interval_warnings
 from fdbcore.analysis.score import read_scores
 from fdbcore.analysis.statements import statements
 from fdbcore.analysis.summaries import Summary
@@ -83,10 +83,10 @@ def test_shares_whose_events_come_in_few_calls_are_named_with_their_group() -> N
     many = {"answered_per_turn": summary(40, 12), "premature_per_turn": summary(40, 3)}
     rare = {"answered_per_turn": summary(40, 2), "premature_per_turn": summary(40, 3)}
     never = {"answered_per_turn": summary(40, 0), "response_latency_ms": summary(40)}
-    assert list(cautions_of({"": many})) == [
+    assert list(interval_warnings({"": many})) == [
         "premature responses: fewer than 10 calls decide this, so its interval may be too narrow"
     ]
-    assert list(cautions_of({"v1": many, "v2": rare, "v3": never}, "caller")) == [
+    assert list(interval_warnings({"v1": many, "v2": rare, "v3": never}, "caller")) == [
         f"for {whose}, {of}: fewer than 10 values of caller decide this, so its interval may be too narrow"
         for whose, of in (("v2", "response rate"), ("v1 and v2", "premature responses"))
     ]
@@ -97,5 +97,5 @@ def test_few_calls_are_named_with_their_group_and_not_once_more_for_their_events
     sizes: tuple[int, int], expected: str
 ) -> None:
     groups = {name: {"answered_per_turn": summary(n, 2 if n < 10 else 20)} for name, n in zip("ab", sizes, strict=True)}
-    assert list(cautions_of(groups)) == [f"{expected}: {FEW}"]
-    assert list(cautions_of({"a": {"answered_per_turn": summary(1, 1)}, "b": {}})) == []
+    assert list(interval_warnings(groups)) == [f"{expected}: {FEW}"]
+    assert list(interval_warnings({"a": {"answered_per_turn": summary(1, 1)}, "b": {}})) == []

@@ -23,7 +23,7 @@ RANKING_DIFFERENCE: Final = 0.05
 """In WLCS: how far apart the paper's two systems are. A set that cannot show that is too small for a ranking."""
 
 
-def cautions(
+def document_warnings(
     sets: Sequence[RecordSet],
     responses: Sequence[Response],
     annotators: Mapping[str, Sequence[str]],

@@ -13,7 +13,7 @@ from fdbcore.stats.bootstrap import FEW_CLUSTERS
 TOO_FEW: Final = f"with fewer than {FEW_CLUSTERS} an interval may be too narrow"
 
 
-def cautions_of(groups: Mapping[str, Measures], column: str | None = None) -> Iterator[str]:
+def interval_warnings(groups: Mapping[str, Measures], column: str | None = None) -> Iterator[str]:
     """The warnings about the intervals of these groups.
 
     groups: the summaries of each group, by its name; "" for all calls. column: the column that intervals resample; None

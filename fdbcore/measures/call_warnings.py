@@ -1,4 +1,4 @@
-"""Caveats that a reader must know before any number: a failed call, unreliable timing, missing audio."""
+"""Warnings that a reader must know before any number: a failed call, unreliable timing, missing audio."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fdbcore.types import FRAME_SAMPLES, SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Sid
 from fdbcore.types.timing import MeasuredSide
 
 MOST_MADE_UP_SHARE: Final = 0.01
-"""A caveat if more than this share of a side's audio came too late or never."""
+"""A warning if more than this share of a side's audio came too late or never."""
 MOST_MADE_UP_S: Final = 0.5
-"""A caveat if this much of a side's audio is missing in one piece, however long the call."""
+"""A warning if this much of a side's audio is missing in one piece, however long the call."""
 MOST_SHOWN: Final = 100
 """Characters shown of what a system told in another form than it should, at most."""
 MOST_SETTINGS, MOST_OF_A_VALUE = 3, 30
@@ -24,8 +24,8 @@ SLOW: Final = 0.99
 """A side ran too slowly if it sent less than this share of real time."""
 
 
-def caveats(recording: Recording) -> list[str]:
-    """The caveats of a recording, one line each, the most important first."""
+def call_warnings(recording: Recording) -> list[str]:
+    """The warnings of a recording, one line each, the most important first."""
     found: list[str] = []
     if recording.n_ticks:
         outcome, selftest = recording.outcome, recording.original_meta.get("selftest")
@@ -36,7 +36,7 @@ def caveats(recording: Recording) -> list[str]:
             found.append(f"the timing self-test before this run failed{why}: do not rely on its latencies")
         found += audio_missing(recording)
         found += [text for side in SIDES for text in _of_party(recording, side)]
-    found += _oddities_of_files(recording)
+    found += _notes_of_files(recording)
     if recording.n_ticks:
         for side in SIDES:
             if odd := odd_texts(recording, side):
@@ -51,7 +51,7 @@ def caveats(recording: Recording) -> list[str]:
 
 
 def _of_texts(side: Side, odd: Sequence[object]) -> str:
-    """The caution that a system told words in another form than it should. odd: what it told so."""
+    """The warning that a system told words in another form than it should. odd: what it told so."""
     got = f"{len(odd)} such, the first {_shortened(str(odd[0]))!r}; texts with wrong times are read without them"
     return f"`text` events of {side}: expected a text, and times in ms if any, got {got}"
 
@@ -69,7 +69,7 @@ def _since(outcome: Outcome) -> str:
 
 
 def _of_party(recording: Recording, side: Side) -> Iterator[str]:
-    """Cautions on a system's audio that was not played, and on settings that its server has not confirmed."""
+    """Warnings about a system's audio that was not played, and about settings that its server has not confirmed."""
     outcome, unplayed = recording.outcome, recording.measured(side).get("unplayed")
     if unplayed and not (outcome and unplayed in str(outcome.get("reason"))):
         yield f"{side}'s audio was not played: {unplayed}"
@@ -95,7 +95,7 @@ def _unconfirmed(difference: Mapping[str, Any]) -> str:
 
 
 def audio_missing(recording: Recording) -> list[str]:
-    """The caveats about audio that came too late or never."""
+    """The warnings about audio that came too late or never."""
     samples = recording.n_ticks * FRAME_SAMPLES
     return [text for side in SIDES for text in _missing(side, recording.measured(side), samples)]
 
@@ -122,7 +122,7 @@ def _missing(side: Side, measured: MeasuredSide, samples: int) -> Iterator[str]:
         )
 
 
-def _oddities_of_files(recording: Recording) -> Iterator[str]:
+def _notes_of_files(recording: Recording) -> Iterator[str]:
     """Notes about the audio files that were replayed, or played in a live call."""
     played = [party["file"] for party in recording.parties.values() if isinstance(party.get("file"), Mapping)]
     for file in [*recording.source_files, *played]:

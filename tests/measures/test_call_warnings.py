@@ -20,7 +20,7 @@ from fdbcore.analysis.input_notes import input_notes
 from fdbcore.analysis.score import score
 from fdbcore.analysis.survey import survey
 from fdbcore.audio.wav import WavWriter
-from fdbcore.measures.caveats import MOST_MADE_UP_SHARE, MOST_SHOWN, caveats
+from fdbcore.measures.call_warnings import MOST_MADE_UP_SHARE, MOST_SHOWN, call_warnings
 from fdbcore.measures.reading import Reading
 from fdbcore.registry import endpoint
 from fdbcore.report.call.page import page
@@ -45,8 +45,8 @@ def held(path: Path, b: dict[str, Any] | None = None, **meta: Any) -> Reading:
 
 
 def test_nothing_is_said_of_a_call_that_went_well(tmp_path: Path) -> None:
-    assert caveats(held(tmp_path / "call", selftest=SELFTEST | {"passed": True})) == []
-    assert caveats(drawn_recording(tmp_path / "replayed", DRAWING)) == []
+    assert call_warnings(held(tmp_path / "call", selftest=SELFTEST | {"passed": True})) == []
+    assert call_warnings(drawn_recording(tmp_path / "replayed", DRAWING)) == []
 
 
 def test_a_failure_and_a_distrusted_clock_stand_before_all_numbers(tmp_path: Path) -> None:
@@ -71,8 +71,8 @@ def test_what_a_server_did_not_confirm_is_named_of_each_call(tmp_path: Path) -> 
     told = [("voice", "marin", "alloy"), ("speed", 1.2, None), ("prompt", "x" * 99, "y"), ("a", 1, 2), ("b", 1, 2)]
     differs = [dict(zip(("setting", "asked", "confirmed"), each, strict=True)) for each in told]
     recording = held(tmp_path / "call", parties={"B": {"kind": "openai-realtime", "differs": differs}})
-    (caveat,) = document_of(recording)["warnings"]
-    assert caveat == (
+    (warning,) = document_of(recording)["warnings"]
+    assert warning == (
         "B's server did not confirm what was asked for: voice (marin; it confirmed alloy); speed (1.2; nothing "
         f"confirmed); prompt ({'x' * 15}…{'x' * 14}; it confirmed y) and 2 more"
     )
@@ -92,8 +92,8 @@ def test_texts_of_a_system_of_ones_own_that_hold_no_text_are_named(tmp_path: Pat
         {"text": "Half.", "start_ms": 900, "end_ms": "soon"},
     ]
     told_by_b(recording.path, *told)
-    (caveat,) = caveats(Reading(recording.path))
-    assert caveat == (
+    (warning,) = call_warnings(Reading(recording.path))
+    assert warning == (
         "`text` events of B: expected a text, and times in ms if any, got 5 such, the first \"{'text': 5}\"; "
         "texts with wrong times are read without them"
     )
@@ -103,8 +103,8 @@ def test_of_a_long_text_with_wrong_times_its_beginning_and_the_times_are_shown(t
     recording = held(tmp_path / "call")
     text = "We have a table for four at eight, by the window, and another one at nine in the garden."
     told_by_b(recording.path, {"text": text, "start_ms": 4000, "end_ms": 1200})
-    (caveat,) = caveats(Reading(recording.path))
-    shown = caveat.partition("the first ")[2].partition("; texts")[0].strip('"')
+    (warning,) = call_warnings(Reading(recording.path))
+    shown = warning.partition("the first ")[2].partition("; texts")[0].strip('"')
     assert len(shown) == MOST_SHOWN
     assert shown.startswith("{'text': 'We have a table for four")
     assert shown.endswith("'start_ms': 4000, 'end_ms': 1200}")
@@ -118,7 +118,7 @@ def told_by_b(path: Path, *told: object) -> None:
 
 
 def test_a_call_that_outlasted_the_system_says_since_when(tmp_path: Path) -> None:
-    (failed,) = caveats(held(tmp_path / "call", outcome={**FAILED, "gone_tick": 430}))
+    (failed,) = call_warnings(held(tmp_path / "call", outcome={**FAILED, "gone_tick": 430}))
     assert failed == (
         "the call failed: side B: hung up on us (nothing came from it after 0:04; what had come was still heard, "
         "and later turns went unanswered)"
@@ -130,30 +130,30 @@ def test_a_call_that_outlasted_the_system_says_since_when(tmp_path: Path) -> Non
 def test_audio_that_was_made_up_is_told_above_a_stated_share(tmp_path: Path, counted: str, more: int) -> None:
     n_samples = held(tmp_path / "whole").n_ticks * 480
     recording = held(tmp_path / "call", {counted: int(MOST_MADE_UP_SHARE * n_samples) + more})
-    assert len(caveats(recording)) == more
+    assert len(call_warnings(recording)) == more
 
 
 def test_half_a_second_lost_in_one_piece_is_told_of_any_call(tmp_path: Path) -> None:
     share = int(MOST_MADE_UP_SHARE * held(tmp_path / "whole").n_ticks * 480)
     for longest, told in ((SAMPLE_RATE_HZ // 2, 1), (SAMPLE_RATE_HZ // 2 - 1, 0)):
         recording = held(tmp_path / "call", {"lost_samples": share, "longest_loss_samples": longest})
-        assert len(caveats(recording)) == told
+        assert len(call_warnings(recording)) == told
 
 
 def test_silence_that_nothing_explains_is_told_unless_the_side_is_known_to_pause(tmp_path: Path) -> None:
-    (told,) = caveats(held(tmp_path / "x", {"unexplained_samples": 3 * SAMPLE_RATE_HZ, "paused_samples": 480}))
+    (told,) = call_warnings(held(tmp_path / "x", {"unexplained_samples": 3 * SAMPLE_RATE_HZ, "paused_samples": 480}))
     assert told == "nothing came from B for 3.0 s: it may have paused, or its packets may have been lost"
-    assert not caveats(held(tmp_path / "y", {"unexplained_samples": 23_999}))
+    assert not call_warnings(held(tmp_path / "y", {"unexplained_samples": 23_999}))
     paused = {"unexplained_samples": 3 * SAMPLE_RATE_HZ, "paused_samples": SAMPLE_RATE_HZ}
-    assert not caveats(held(tmp_path / "z", paused))
+    assert not call_warnings(held(tmp_path / "z", paused))
 
 
 def test_what_a_decoder_makes_up_in_a_pause_is_no_loss(tmp_path: Path) -> None:
-    assert not caveats(held(tmp_path / "x", {"concealed_samples": 48_000, "lost_samples": 0}))
+    assert not call_warnings(held(tmp_path / "x", {"concealed_samples": 48_000, "lost_samples": 0}))
 
 
 def test_many_small_losses_have_no_piece_to_tell_of(tmp_path: Path) -> None:
-    (told,) = caveats(held(tmp_path / "x", {"lost_samples": 48_000, "longest_loss_samples": 960}))
+    (told,) = call_warnings(held(tmp_path / "x", {"lost_samples": 48_000, "longest_loss_samples": 960}))
     assert told.startswith("1.0 s of B's audio (")
     assert "in one piece" not in told
 
@@ -194,7 +194,7 @@ def test_lost_audio_is_told_of_a_run_before_its_figures(tmp_path: Path) -> None:
 
 def test_a_system_slower_than_real_time_is_told_with_its_speed(tmp_path: Path) -> None:
     measured = {"padded_samples": 81_600, "underruns": 83, "received_samples_per_s": 32_000.0}
-    (told,) = caveats(held(tmp_path / "call", measured))
+    (told,) = call_warnings(held(tmp_path / "call", measured))
     assert told.startswith("1.7 s of B's audio (")
     assert told.endswith("came too late or never: 83 holes in its speech, it ran at 0.67 of real time")
 
@@ -208,7 +208,7 @@ def test_a_clip_that_is_cut_short_is_named(tmp_path: Path) -> None:
     recording = converse(
         endpoint(f"clip:{clip}?tail_s=0"), Speaker([False] * 50), tmp_path / "x", settings, {}, Event()
     )
-    assert any(text.startswith("user.wav: ") for text in caveats(recording))
+    assert any(text.startswith("user.wav: ") for text in call_warnings(recording))
 
 
 @pytest.mark.parametrize(
