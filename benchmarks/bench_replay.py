@@ -31,7 +31,7 @@ from fdbcore.report.call.document import document
 from fdbcore.report.call.page import write_report
 from fdbcore.session.loop import run
 from fdbcore.session.vad import make_vads
-from fdbcore.sources.sessions import SessionInput, session_inputs
+from fdbcore.sources.sessions import CallInput, session_inputs
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, Pcm, TurnSettings
 
 SAMPLE = Path(__file__).parent / "sample" / "sample.flac"
@@ -148,7 +148,7 @@ def _stages(path: Path, folder: Path) -> None:
     )
 
 
-def _blocks(session: SessionInput) -> Iterator[tuple[Pcm | None, Pcm | None]]:
+def _blocks(session: CallInput) -> Iterator[tuple[Pcm | None, Pcm | None]]:
     with session.open() as source:
         yield from source.blocks()
 

@@ -37,7 +37,7 @@ from fdbcore.runs.replay_many import ReplayProgress
 from fdbcore.runs.watch import ReplayWatch
 from fdbcore.sources.calls import PlannedCall
 from fdbcore.sources.names import Oddities
-from fdbcore.sources.sessions import MONO, SessionInput
+from fdbcore.sources.sessions import MONO, CallInput
 from fdbcore.types import TICKS_PER_S, clock_text
 
 from . import options
@@ -160,7 +160,7 @@ class ReplayScreen(Teller, ReplayWatch):
         return f"{progress.ended:,} of {progress.calls:,} calls{time_left}{failed}{kept} | {rate}"
 
 
-def _named(reason: str, session: SessionInput) -> str:
+def _named(reason: str, session: CallInput) -> str:
     """A reason that says which call it is about: most name a file of it, others get its name."""
     places = filter(None, (session.recording, *session.paths))
     return reason if any(str(path) in reason for path in places) else f"{session.name}: {reason}"

@@ -12,7 +12,7 @@ from fdbcore.protocols import Endpoint
 from fdbcore.registry import endpoint
 from fdbcore.report.format import clock_text
 from fdbcore.runs.folder import RunFolder
-from fdbcore.runs.plan import Case
+from fdbcore.runs.plan import CallToHold
 from fdbcore.runs.watch import FINISH, GO_ON, NOW, RunProgress, RunWatch
 from fdbcore.session.converse import CLOSING, OPENING, WAITING
 from fdbcore.types import Side, ticks_to_s
@@ -69,7 +69,7 @@ class Display(Teller, RunWatch):
         self.folder = folder
         self._kinds.update(ending for case in folder.plan.cases if (ending := folder.ending(case)) is not None)
 
-    def ended(self, case: Case, outcome: Outcome, again: bool) -> None:
+    def ended(self, case: CallToHold, outcome: Outcome, again: bool) -> None:
         """Print the line of a case that has ended; again: it will be run once more."""
         self._invited.discard(case.name)
         ending = self.folder.ending(case) or outcome["kind"]
@@ -99,7 +99,7 @@ class Display(Teller, RunWatch):
             head = f"about {clock_text(progress.left_s)} left; {head}"
         self._status(head, self._kinds.total(), len(plan.cases), live)
 
-    def invites(self, cases: Sequence[Case]) -> None:
+    def invites(self, cases: Sequence[CallToHold]) -> None:
         """Print where somebody has to join these calls, once for each."""
         for case in cases:
             if not self._quiet and case.name not in self._invited:
@@ -107,7 +107,7 @@ class Display(Teller, RunWatch):
                 for line in _invitations(case):
                     self._print(line)
 
-    def _position(self, case: Case, tick: int) -> str:
+    def _position(self, case: CallToHold, tick: int) -> str:
         """Progress of a live call, such as "0:12 of 1:05", or the state it is in."""
         if tick in _NOT_LIVE:
             return _NOT_LIVE[tick]
@@ -115,7 +115,7 @@ class Display(Teller, RunWatch):
         return f"{clock_text(ticks_to_s(tick))} {most} {clock_text(self.folder.plan.expected_s(case))}"
 
 
-def _invitations(case: Case) -> Iterator[str]:
+def _invitations(case: CallToHold) -> Iterator[str]:
     """One line per side that waits for somebody to join, with the address of its page."""
     sides: Sequence[tuple[Side, str]] = (("A", case.user.address), ("B", case.system.address))
     yield from filter(None, (invitation(side, endpoint(address)) for side, address in sides))

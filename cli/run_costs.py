@@ -14,7 +14,7 @@ from fdbcore.measures.costs import RunCosts, SystemCosts
 from fdbcore.report.format import NONE, clock_text, usd_text
 from fdbcore.runs.estimates import ASSUMED, expected_usd, priced_on
 from fdbcore.runs.folder import RunFolder
-from fdbcore.runs.plan import Case, RunPlan
+from fdbcore.runs.plan import CallToHold, RunPlan
 from fdbcore.runs.prepared import PreparedRun
 from fdbcore.runs.requests import RunRequest
 from fdbcore.runs.runner import expected_wall_s
@@ -55,7 +55,7 @@ def print_costs(ready: PreparedRun, request: RunRequest, as_json: bool) -> None:
         click.echo(line)
 
 
-def _beside_limit(folder: RunFolder, left: Sequence[Case], max_usd: float) -> str:
+def _beside_limit(folder: RunFolder, left: Sequence[CallToHold], max_usd: float) -> str:
     """A sentence on the limit in USD: do past and expected costs fit it? All calls that are left have prices.
 
     The first call of a run begins under any limit.
@@ -73,7 +73,7 @@ def _beside_limit(folder: RunFolder, left: Sequence[Case], max_usd: float) -> st
     return f"{told} does not fit: the run would stop after about {held} of the {len(left)} calls left"
 
 
-def _costs(plan: RunPlan, all_left: Sequence[Case], slots: int) -> dict[str, SystemCosts]:
+def _costs(plan: RunPlan, all_left: Sequence[CallToHold], slots: int) -> dict[str, SystemCosts]:
 
     rows: dict[str, SystemCosts] = {}
     for name in [*plan.systems, "all"]:

@@ -15,14 +15,14 @@ from fdbcore.measures.costs import total
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import CLEAN
 from fdbcore.recording.files import REPORT
-from fdbcore.recording.run import state_of_case
+from fdbcore.recording.run import state_of_call
 from fdbcore.report.call.document import Document
 from fdbcore.report.call.screen import screen
 from fdbcore.report.format import clock_text, cost_in_short, cost_text, counted, usd_text
 from fdbcore.report.terminal import filled
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.live import HeldRun
-from fdbcore.runs.plan import Case
+from fdbcore.runs.plan import CallToHold
 from fdbcore.runs.watch import GO_ON
 from fdbcore.session.converse import IN_TEXT, NOT_COUNTED
 from fdbcore.types import ticks_to_s
@@ -55,7 +55,7 @@ class RunScreen(Display):
         if self._lines and not folder.left():
             self._print("all cases have ended; to run cases again: --again failed, invalid or all")
 
-    def goes_on(self, first: Sequence[Case]) -> bool:
+    def goes_on(self, first: Sequence[CallToHold]) -> bool:
         """Tell what the first cases took and cost, and ask whether to run the others too."""
         left = len(self.folder.left())
         for line in _of_first(self.folder, first, left):
@@ -151,9 +151,9 @@ def _counts_text(counts: CaseCounts) -> str:
     return f"{counts['planned'] - counts['left']} of {counts['planned']} cases ended: {kinds}{again}"
 
 
-def _of_first(folder: RunFolder, first: Sequence[Case], left: int) -> Iterator[str]:
+def _of_first(folder: RunFolder, first: Sequence[CallToHold], left: int) -> Iterator[str]:
     """The length and cost of each of the first cases, and about what those that are left will take and cost."""
-    lengths_s = [ticks_to_s(state_of_case(folder.path / case.name).get("n_ticks", 0)) for case in first]
+    lengths_s = [ticks_to_s(state_of_call(folder.path / case.name).get("n_ticks", 0)) for case in first]
     costs = [folder.cost(case) for case in first]
     for case, length_s, cost in zip(first, lengths_s, costs, strict=True):
         told = [clock_text(length_s), *([cost_in_short(cost.to_json())] if cost else [])]

@@ -14,7 +14,7 @@ from .matching import group_differences as group_differences
 from .matching import match_every_two as match_every_two
 from .narrow_intervals import interval_warnings as interval_warnings
 from .order import in_order as in_order
-from .order import planned_cases as planned_cases
+from .order import planned_calls as planned_calls
 from .score import read_quantities as read_quantities
 from .self_reported import SelfReported as SelfReported
 from .self_reported import told_lines as told_lines

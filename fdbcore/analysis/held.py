@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from fdbcore.analysis.order import planned_cases
+from fdbcore.analysis.order import planned_calls
 from fdbcore.errors import FdbError, InputError
 from fdbcore.recording.files import META, read_json
 from fdbcore.recording.form import one_call
@@ -41,11 +41,11 @@ class LostCall(NamedTuple):
 def held_calls(
     run: Path, plan: PlannedRun, lost: list[LostCall], show: Callable[[str], None]
 ) -> Iterator[tuple[Path, PlannedCase]]:
-    """The calls of a run that nobody spoiled, in the order of `planned_cases`; the others are added to `lost`.
+    """The calls of a run that nobody spoiled, in the order of `planned_calls`; the others are added to `lost`.
 
     A system that said nothing is scored. What is done with a call stands in `read_or_lost`.
     """
-    for planned in planned_cases(plan):
+    for planned in planned_calls(plan):
         path = run / planned["name"]
         show(f"scoring {path.name}")
         with read_or_lost(path, planned, lost):

@@ -47,7 +47,7 @@ def in_order(names: Collection[str]) -> list[str]:
     return ordered if at is None else [name for _, name in sorted(zip(at, ordered, strict=True))]
 
 
-def planned_cases(run: PlannedRun) -> list[PlannedCase]:
+def planned_calls(run: PlannedRun) -> list[PlannedCase]:
     """The cases of a run by system, in the order in which the systems were named, then by name.
 
     The order in which they were held hangs on the seed, so no table and no sign of a difference may follow it.

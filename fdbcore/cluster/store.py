@@ -20,7 +20,7 @@ from fdbcore.recording.files import DERIVED, LABELS, MARKS, META, part_of, read_
 from fdbcore.recording.places import with_places_from
 from fdbcore.runs.replay_jobs import ReplayResult, Replays, ReplaySettings, died_at, replay_one
 from fdbcore.runtime.executor import Executor
-from fdbcore.sources.sessions import SessionInput
+from fdbcore.sources.sessions import CallInput
 from fdbcore.types import SIDES
 
 
@@ -64,12 +64,12 @@ class Store:
             self._files.pipe_file(f"{self._place}/.fdbcore", b"")
 
     def replayed(
-        self, sessions: Iterable[tuple[int, SessionInput]], settings: ReplaySettings, executor: Executor
+        self, sessions: Iterable[tuple[int, CallInput]], settings: ReplaySettings, executor: Executor
     ) -> Generator[ReplayResult | None]:
         """Replay numbered sessions; what is in the store comes into the run as each call ends."""
         names: dict[int, str] = {}
 
-        def drawn() -> Iterator[tuple[int, SessionInput]]:
+        def drawn() -> Iterator[tuple[int, CallInput]]:
             for number, session in sessions:
                 names[number] = session.name
                 yield number, session
@@ -120,7 +120,7 @@ class Store:
             raise RecordingError(f"{self._url}: {why}") from error
 
 
-def _replay_into_store(task: tuple[int, SessionInput], url: str, settings: ReplaySettings) -> ReplayResult:
+def _replay_into_store(task: tuple[int, CallInput], url: str, settings: ReplaySettings) -> ReplayResult:
     """Replay a session in a folder of this machine, which has its earlier recording from the store, and put it there.
 
     RecordingError if the store cannot be read or written.

@@ -23,7 +23,7 @@ from .run import is_planned as is_planned
 from .run import is_recorded as is_recorded
 from .run import outcome_in as outcome_in
 from .run import read_plan as read_plan
-from .run import state_of_case as state_of_case
+from .run import state_of_call as state_of_call
 from .transcripts import Transcript as Transcript
 from .transcripts import transcripts as transcripts
 from .versions import installed_versions as installed_versions

@@ -186,7 +186,7 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
 
 def outcome_in(path: Path) -> Outcome | None:
     """The outcome of the case in this folder; None if it has not ended, or if it must be held again."""
-    meta = state_of_case(path)
+    meta = state_of_call(path)
     outcome = meta.get("outcome")
     if outcome is None or not (meta["status"] == "complete" or outcome["kind"] == "invalid"):
         return None
@@ -197,7 +197,7 @@ def outcome_in(path: Path) -> Outcome | None:
     return None if is_due else outcome
 
 
-def state_of_case(path: Path) -> KnownMeta:
+def state_of_call(path: Path) -> KnownMeta:
     """The meta.json of a case; {} if it cannot be read, for instance because a power cut left it empty."""
     try:
         meta: KnownMeta = read_json(path / META)

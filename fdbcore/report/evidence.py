@@ -25,7 +25,7 @@ from fdbcore.stats.bootstrap import SEED
 from fdbcore.types import SIDES, Side
 
 if TYPE_CHECKING:
-    from fdbcore.types.scorecard import ScoredCase
+    from fdbcore.types.scorecard import ShownItem
 
 Evidence = Mapping[str, Sequence[Fact]]
 """Facts by the title of their part; "" for a part without a title."""
@@ -68,7 +68,7 @@ def _of_recordings(run: Run, settings: Settings) -> dict[str, str]:
     }
 
 
-def run_of(cases: Iterable[ScoredCase]) -> Run:
+def run_of(cases: Iterable[ShownItem]) -> Run:
     """The recordings of cases as a run, each once; without those that are gone."""
     paths = dict.fromkeys(Path(case.recording) for case in cases if case.recording)
     return Run("", [Call(path.name, path) for path in paths if (path / META).is_file()])

@@ -15,7 +15,7 @@ from fdbcore.results.comparing import differences, every_two
 from fdbcore.results.document import PooledWith, Scores, problem_entries, scorecard
 from fdbcore.results.pooling import ScoredItem, rows_of, with_sd
 from fdbcore.types import Problem
-from fdbcore.types.scorecard import Measure, Scorecard, Scored, ScoredCase
+from fdbcore.types.scorecard import Measure, Scorecard, Scored, ShownItem
 
 TEST = "paired differences on the same items; p by sign flips; Holm over all differences"
 
@@ -72,9 +72,9 @@ class ItemSuite(Suite):
         return replace(card, cases=[_case(item) for item in items], terms=terms)
 
 
-def _case(item: ScoredItem) -> ScoredCase:
+def _case(item: ScoredItem) -> ShownItem:
     values = {name: sum(own) / len(own) for name, own in item.values.items() if own}
     subset = next(iter(item.subsets), "")
-    return ScoredCase(
+    return ShownItem(
         item.condition, item.system, item.id, item.text, values, subset, tags=item.tags, recording=item.recording
     )

@@ -25,7 +25,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.held_here import CALLS_PER_PROCESS
 from fdbcore.runs.plan import PlannedSystem, make_plan
-from fdbcore.runs.runner import run_cases
+from fdbcore.runs.runner import hold_calls
 from fdbcore.runs.watch import Watch
 from fdbcore.runtime.cache_folder import cache_folder
 from fdbcore.runtime.executor import Workers
@@ -77,7 +77,7 @@ def hold_at_once(calls: int, seconds: float = PROBE_S, *, calls_per_process: int
     users = [User(f"call-{number}", PARTY) for number in range(calls)]
     plan = make_plan([PlannedSystem(PARTY, PARTY)], users, LiveSettings(max_s=seconds))
     with TemporaryDirectory(prefix="fdbcore-calls-") as folder, RunFolder(Path(folder) / "run", plan) as run:
-        run_cases(run, jobs=calls, calls_per_process=calls_per_process)
+        hold_calls(run, jobs=calls, calls_per_process=calls_per_process)
         return _told([Recording(run.path / case.name) for case in plan.cases], round(seconds * TICKS_PER_S))
 
 

@@ -35,10 +35,10 @@ from fdbcore.recording.run import (
     is_planned,
     outcome_in,
     read_plan,
-    state_of_case,
+    state_of_call,
     write_plan,
 )
-from fdbcore.runs.plan import Case, PlannedSystem, RunPlan
+from fdbcore.runs.plan import CallToHold, PlannedSystem, RunPlan
 from fdbcore.runtime.redaction import clean, redacted
 from fdbcore.session.converse import has_declined
 from fdbcore.types.timing import TimingSelftest
@@ -87,15 +87,15 @@ class RunFolder:
     def __exit__(self, *error: object) -> None:
         self._at_end.close()
 
-    def _request_again(self, case: Case, outcome: Outcome) -> None:
+    def _request_again(self, case: CallToHold, outcome: Outcome) -> None:
         path = self.path / case.name
-        write_json(path / META, state_of_case(path) | {"outcome": {**self.with_cost(case, outcome), "again": True}})
+        write_json(path / META, state_of_call(path) | {"outcome": {**self.with_cost(case, outcome), "again": True}})
 
-    def with_cost(self, case: Case, outcome: Outcome) -> Outcome:
+    def with_cost(self, case: CallToHold, outcome: Outcome) -> Outcome:
         """The outcome of an attempt whose recording will be replaced, with what this attempt cost."""
         if "usd" in outcome or (cost := self.cost(case)) is None:
             return outcome
-        before = sum(attempt.get("usd", 0.0) for attempt in state_of_case(self.path / case.name).get("attempts", ()))
+        before = sum(attempt.get("usd", 0.0) for attempt in state_of_call(self.path / case.name).get("attempts", ()))
         return {**outcome, "usd": round(cost.usd - before, 6)}
 
     @property
@@ -104,11 +104,11 @@ class RunFolder:
         path = self.path / SELFTEST
         return read_json(path) if path.is_file() else None
 
-    def outcome(self, case: Case) -> Outcome | None:
+    def outcome(self, case: CallToHold) -> Outcome | None:
         """The outcome of the case; None if it has not ended, or if it must be held again."""
         return outcome_in(self.path / case.name)
 
-    def ending(self, case: Case) -> str | None:
+    def ending(self, case: CallToHold) -> str | None:
         """The end of the case, in a word: a call that failed because the system declined to answer has "declined"."""
         if (outcome := self.outcome(case)) is None:
             return None
@@ -117,7 +117,7 @@ class RunFolder:
             return "declined" if reading is not None and has_declined(reading.events) else outcome["kind"]
         return outcome["kind"]
 
-    def left(self, again: str | None = None) -> list[Case]:
+    def left(self, again: str | None = None) -> list[CallToHold]:
         """The cases that still have to be held, in the plan's order. again: a key of AGAIN, to include those too."""
         kinds = AGAIN[again] if again else ()
         return [c for c in self.plan.cases if (outcome := self.outcome(c)) is None or outcome["kind"] in kinds]
@@ -129,15 +129,15 @@ class RunFolder:
             if outcome is not None:
                 self._request_again(case, outcome)
 
-    def attempts(self, case: Case) -> list[Outcome]:
+    def attempts(self, case: CallToHold) -> list[Outcome]:
         """The outcomes after which the case was, or will be, held again."""
-        meta = state_of_case(self.path / case.name)
+        meta = state_of_call(self.path / case.name)
         last = meta.get("outcome")
         return [*meta.get("attempts", ()), *([last] if last and self.outcome(case) is None else [])]
 
-    def settle(self, case: Case, outcome: Outcome, attempts: Sequence[Outcome]) -> None:
+    def settle(self, case: CallToHold, outcome: Outcome, attempts: Sequence[Outcome]) -> None:
         """Make the recording of a case state its outcome, even if the process died; what was recorded is kept."""
-        meta = state_of_case(self.path / case.name)
+        meta = state_of_call(self.path / case.name)
         if meta.get("outcome") == outcome and meta["status"] == "complete":
             return
         minimal = {"schema": RECORDING_SCHEMA, "created": utc_now(), "case": case.to_json(), "n_ticks": 0}
@@ -147,13 +147,13 @@ class RunFolder:
             (path / of_earlier_attempt).unlink(missing_ok=True)
         write_json(path / META, with_places_from(path, minimal | meta | failed))
 
-    def cost(self, case: Case) -> Cost | None:
+    def cost(self, case: CallToHold) -> Cost | None:
         """The cost of a case so far; None if it has not been held, or if nothing of it left one's own network."""
         with suppress(RecordingError):
             return call_cost(Recording(self.path / case.name))
         return None
 
-    def recording(self, case: Case) -> Reading | None:
+    def recording(self, case: CallToHold) -> Reading | None:
         """The recording of a case if it can be scored: it has ended, is not invalid, and is not empty; else None."""
         outcome = self.outcome(case)
         if outcome is None or outcome["kind"] == "invalid":
@@ -233,9 +233,9 @@ def check_same_plan(path: Path, plan: RunPlan) -> None:
         )
 
 
-def _clip_has_changed(path: Path, case: Case) -> bool:
+def _clip_has_changed(path: Path, case: CallToHold) -> bool:
     """True if the clip of a case that was held has changed since. If so, two users would count as one."""
-    played = ((state_of_case(path / case.name).get("parties") or {}).get("A") or {}).get("file")
+    played = ((state_of_call(path / case.name).get("parties") or {}).get("A") or {}).get("file")
     if case.user.clip is None or not isinstance(played, dict) or outcome_in(path / case.name) is None:
         return False
     try:

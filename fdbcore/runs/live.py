@@ -29,10 +29,10 @@ from fdbcore.runs.amend import keep_stages
 from fdbcore.runs.budget import Budget
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.pages import write_results
-from fdbcore.runs.plan import Case
+from fdbcore.runs.plan import CallToHold
 from fdbcore.runs.prepared import PreparedRun, prepared
 from fdbcore.runs.requests import RUN_OPTIONS, RunRequest, ScoreRequest, asked_by
-from fdbcore.runs.runner import run_cases
+from fdbcore.runs.runner import hold_calls
 from fdbcore.runs.selftest import timing_selftest, verdict
 from fdbcore.runs.services import endings, recipients
 from fdbcore.runs.suite_scores import SuiteScores, scored
@@ -100,7 +100,7 @@ def hold(request: RunRequest) -> HeldRun:
                 _hold_calls(folder, ready, first, joined, budget, watch)
             if watch.asked() < NOW:
                 with _kept(errors, watch):
-                    for reading in score_cases(folder):
+                    for reading in score_calls(folder):
                         watch.step(f"scoring {reading.name}")
                 summary = summarise(folder)
                 watch.results(summary, write_pages(folder, watch))
@@ -128,13 +128,13 @@ def _kept(errors: list[FdbError], watch: RunWatch) -> Iterator[None]:
 def _hold_calls(
     folder: RunFolder,
     ready: PreparedRun,
-    first: Sequence[Case],
-    joined: Sequence[Case],
+    first: Sequence[CallToHold],
+    joined: Sequence[CallToHold],
     budget: Budget | None,
     watch: RunWatch,
 ) -> None:
     """Hold the cases that are left, the first of them first; where calls run in real time, after the self-test."""
-    hold = partial(run_cases, folder, jobs=ready.jobs, watch=watch, budget=budget, held=ready.hold)
+    hold = partial(hold_calls, folder, jobs=ready.jobs, watch=watch, budget=budget, held=ready.hold)
     with watch:
         if folder.left() and folder.plan.settings.realtime:
             watch.invites(joined)
@@ -149,7 +149,7 @@ def _hold_calls(
             hold()
 
 
-def _is_result(folder: RunFolder, case: Case, of_suite: bool) -> bool:
+def _is_result(folder: RunFolder, case: CallToHold, of_suite: bool) -> bool:
     """True if a case is done; to a benchmark, which scores it, also if the system declined or said nothing."""
     outcome, ending = folder.outcome(case), folder.ending(case)
     if not of_suite or outcome is None:
@@ -166,7 +166,7 @@ def _score_by_suite(folder: RunFolder, scoring: ScoreRequest, has_results: bool,
     return None
 
 
-def score_cases(folder: RunFolder) -> Iterator[Reading]:
+def score_calls(folder: RunFolder) -> Iterator[Reading]:
     """Score each recording of a run that is not scored yet, and yield it. Do not call it while calls are live."""
     for case in folder.plan.cases:
         reading = folder.recording(case)

@@ -56,7 +56,7 @@ class PlannedSystem(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CallToHold:
     """One conversation to hold. name: the name of its folder in the run. trial: counts from 1. line: the address of
     what it goes over; None if no lines were asked for."""
 
@@ -72,7 +72,7 @@ class Case:
         return self.user.address, self.system.address
 
     def to_json(self) -> PlannedCase:
-        """The case as JSON values without secrets: the system's name, but no address."""
+        """The call as JSON values without secrets: the system's name, but no address."""
         clip = None if self.user.clip is None else cast("PlannedClip", self.user.clip.to_json())
         planned: PlannedCase = {"name": self.name, "system": self.system.name, "trial": self.trial, "clip": clip}
         if self.user.labels is not None:
@@ -85,7 +85,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """All cases of a run in their order.
+    """All calls of a run in their order.
 
     decided_by: what decided them, as JSON values without secrets. at_once: how many conversations a server holds at
     once, by `server` of its address; servers without a known limit are left out. material: what the benchmark needs to
@@ -94,7 +94,7 @@ class RunPlan:
     items of the benchmark's data that cannot be used.
     """
 
-    cases: Sequence[Case]
+    cases: Sequence[CallToHold]
     decided_by: Decisions
     settings: LiveSettings
     at_once: Mapping[str, int]
@@ -108,12 +108,12 @@ class RunPlan:
         """The names of the systems, in the order given."""
         return list(self.decided_by["systems"])
 
-    def services_of(self, case: Case) -> Sequence[Service]:
-        """The servers that get audio or words of a case."""
+    def services_of(self, case: CallToHold) -> Sequence[Service]:
+        """The servers that get audio or words of a call."""
         return [*self.services.get("", ()), *self.services.get(case.system.name, ())]
 
-    def expected_s(self, case: Case) -> float:
-        """The length of a case, about, in seconds; its limit if nothing else is known."""
+    def expected_s(self, case: CallToHold) -> float:
+        """The length of a call, about, in seconds; its limit if nothing else is known."""
         length_s = case.user.length_s
         return self.settings.max_s if length_s is None else min(length_s, self.settings.max_s)
 
@@ -151,7 +151,7 @@ def make_plan(
     orders = _balanced_orders([(system, line) for system in systems for line in over], rng)
     differing = _Differing(len(systems) > 1, len(over) > 1, trials > 1)
     cases = [
-        Case(_case_name(user, system, line, trial, differing), user, system, trial, line)
+        CallToHold(_call_name(user, system, line, trial, differing), user, system, trial, line)
         for trial in range(1, trials + 1)
         for user in rng.sample(users, len(users))
         for system, line in next(orders)
@@ -348,15 +348,15 @@ def _described_line(address: str) -> dict[str, Any]:
 
 
 class _Differing(NamedTuple):
-    """The differences between the cases of a run, beside their users."""
+    """The differences between the calls of a run, beside their users."""
 
     systems: bool
     lines: bool
     trials: bool
 
 
-def _case_name(user: User, system: PlannedSystem, line: str | None, trial: int, differing: _Differing) -> str:
-    """A name for the case's folder, from whatever makes it differ from the other cases of its run."""
+def _call_name(user: User, system: PlannedSystem, line: str | None, trial: int, differing: _Differing) -> str:
+    """A name for the call's folder, from whatever makes it differ from the other calls of its run."""
     parts = [user.name]
     if differing.systems or not user.name:
         parts.append(system.name)

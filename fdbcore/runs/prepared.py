@@ -46,7 +46,7 @@ from fdbcore.types import SideA, User
 class PreparedRun:
     """A run that can begin. path: its folder, which is there only if it was before or is a new one of no name.
 
-    jobs: calls at a time. hold: what holds them in place of processes of this machine, see `run_cases`. scoring: how
+    jobs: calls at a time. hold: what holds them in place of processes of this machine, see `hold_calls`. scoring: how
     the benchmark scores the run; None if it does not.
     """
 

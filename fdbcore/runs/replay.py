@@ -55,7 +55,7 @@ from fdbcore.session.vad import DEFAULT_VAD, make_vads, vads_of
 from fdbcore.sources.left_out import within_call
 from fdbcore.sources.names import real_path
 from fdbcore.sources.recorded import held_by, settings_of
-from fdbcore.sources.sessions import SessionInput
+from fdbcore.sources.sessions import CallInput
 from fdbcore.sources.word_files import kept_words
 from fdbcore.types import FRAME_SAMPLES, SIDES, TurnSettings
 from fdbcore.types.timing import TimingCertificate
@@ -86,7 +86,7 @@ class ReplaySettings:
 
 
 def replay_session(
-    session: SessionInput,
+    session: CallInput,
     asked: ReplaySettings,
     on_tick: Callable[[float | None, int], None] = lambda stated_s, tick: None,
     keep_audio: bool = True,
@@ -165,7 +165,7 @@ def _labels_of(held: Recording) -> tuple[str, list[Label]] | None:
     return str(file) if file.exists() else source, labels
 
 
-def _case_path(run_path: Path, session: SessionInput) -> Path:
+def _case_path(run_path: Path, session: CallInput) -> Path:
     """The folder of a case. RecordingError if it holds the input, or anything but an earlier recording."""
     path = part_of(run_path, session.name)
     held = session.recording and session.recording / META

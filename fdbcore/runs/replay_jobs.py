@@ -38,7 +38,7 @@ from fdbcore.runtime.executor import Executor
 from fdbcore.session.vad import DEFAULT_VAD, make_vad, vads_of
 from fdbcore.sources.left_out import within_call
 from fdbcore.sources.recorded import held_by, settings_of
-from fdbcore.sources.sessions import SessionInput
+from fdbcore.sources.sessions import CallInput
 from fdbcore.sources.word_files import kept_words
 from fdbcore.types import SIDES, TurnSettings, ticks_to_s
 
@@ -60,13 +60,13 @@ class ReplayResult:
 
 
 Replays: TypeAlias = Callable[
-    [Iterable[tuple[int, SessionInput]], ReplaySettings, Executor], Generator[ReplayResult | None]
+    [Iterable[tuple[int, CallInput]], ReplaySettings, Executor], Generator[ReplayResult | None]
 ]
 """`replayed`, or what does the same elsewhere."""
 
 
 def replayed(
-    sessions: Iterable[tuple[int, SessionInput]], settings: ReplaySettings, executor: Executor
+    sessions: Iterable[tuple[int, CallInput]], settings: ReplaySettings, executor: Executor
 ) -> Generator[ReplayResult | None]:
     """Replay numbered sessions, and yield the result of each as it ends, and None so that progress can be shown.
 
@@ -76,7 +76,7 @@ def replayed(
     return executor.results(partial(replay_one, settings=settings), sessions, died_at, settings.run_path / LOG)
 
 
-def died_at(task: tuple[int, SessionInput], cause: str) -> ReplayResult:
+def died_at(task: tuple[int, CallInput], cause: str) -> ReplayResult:
     """The result of a session whose process died."""
     number, session = task
     why = f"{session.a}: the process that read it died: {cause}; see {LOG}"
@@ -94,7 +94,7 @@ def _keep_freed_memory() -> None:
         mallopt(_M_MMAP_THRESHOLD, 2 << 20)  # larger ones, such as columns of long calls, still go back at once
 
 
-def replay_one(task: tuple[int, SessionInput], settings: ReplaySettings) -> ReplayResult:
+def replay_one(task: tuple[int, CallInput], settings: ReplaySettings) -> ReplayResult:
     """Replay and score a numbered session, or keep its earlier recording. What fails is in the result."""
     number, session = task
     _keep_freed_memory()
@@ -115,7 +115,7 @@ def replay_one(task: tuple[int, SessionInput], settings: ReplaySettings) -> Repl
         return ReplayResult(number, FAILED, why, why)
 
 
-def _update(recording: Recording, session: SessionInput) -> None:
+def _update(recording: Recording, session: CallInput) -> None:
     """If the session has other labels or another log than its kept recording, give them to the recording."""
     given = given_labels(recording.path)
     has_new_labels = False
@@ -149,7 +149,7 @@ def _outcome(number: int, recording: Recording, skipped: bool = False) -> Replay
     )
 
 
-def kept_recording(session: SessionInput, settings: ReplaySettings) -> Reading | None:
+def kept_recording(session: CallInput, settings: ReplaySettings) -> Reading | None:
     """The recording of an earlier replay if it is whole and has the same content, settings and versions; else None.
 
     Words and annotations beside the audio (Full-Duplex-Bench) have to be the same, too.
@@ -176,7 +176,7 @@ def kept_recording(session: SessionInput, settings: ReplaySettings) -> Reading |
     return recording
 
 
-def _same(recording: Recording, session: SessionInput, settings: ReplaySettings) -> bool:
+def _same(recording: Recording, session: CallInput, settings: ReplaySettings) -> bool:
     meta, source = recording.meta, recording.meta["source"]
     kinds = (source["swap"], source["offset_ms"], len(source["files"]))
     if kinds != (session.swap, session.offset_ms, len(session.paths)):
@@ -193,7 +193,7 @@ def _same(recording: Recording, session: SessionInput, settings: ReplaySettings)
     return all(file["sha256"] == content_hash(path) for file, path in zip(source["files"], session.paths, strict=True))
 
 
-def _has_what_is_beside(recording: Recording, session: SessionInput) -> bool:
+def _has_what_is_beside(recording: Recording, session: CallInput) -> bool:
     """True if the recording has the words and annotations that lie beside the session's audio now, and no others."""
     found = {path.stem: read_json(path) for path in (recording.path / DERIVED).glob("[AB].json")}
     kept = {side: {name: each for name, each in words.items() if name != OF_ACTIVITY} for side, words in found.items()}
@@ -201,7 +201,7 @@ def _has_what_is_beside(recording: Recording, session: SessionInput) -> bool:
     return [kept, recording.meta.get("annotations", [])] == beside
 
 
-def _stated_ticks(session: SessionInput) -> int | None:
+def _stated_ticks(session: CallInput) -> int | None:
     """The length that the files of a session state, which may differ from what they hold; None if it is not needed."""
     if not any(span.is_from_end for span in session.leave_out or ()):
         return None

@@ -29,7 +29,7 @@ from fdbcore.session.vad import DEFAULT_VAD
 from fdbcore.sources.calls import PlannedCall
 from fdbcore.sources.clips import fit_for_a_folder
 from fdbcore.sources.names import Oddities, real_path
-from fdbcore.sources.sessions import SessionInput
+from fdbcore.sources.sessions import CallInput
 
 SAVE_EVERY_S: Final = 10.0
 """Interval at which corpus.json is written. A kill loses at most this much of it, but no finished recording."""
@@ -185,7 +185,7 @@ def _note_copies(entries: Sequence[CorpusCall], oddities: Oddities) -> None:
     oddities.add("calls that are copies of an earlier one; all are counted", copies)
 
 
-def _ended_entry(session: SessionInput, entry: CorpusCall, ended: ReplayResult, run: Path) -> CorpusCall:
+def _ended_entry(session: CallInput, entry: CorpusCall, ended: ReplayResult, run: Path) -> CorpusCall:
     """The entry of a call, with its result added."""
     return {
         "name": entry["name"],
@@ -197,7 +197,7 @@ def _ended_entry(session: SessionInput, entry: CorpusCall, ended: ReplayResult, 
     }
 
 
-def _without_places(reason: str | None, session: SessionInput, run: Path) -> str | None:
+def _without_places(reason: str | None, session: CallInput, run: Path) -> str | None:
     """A reason with the names of the call's files instead of their paths: corpus.json names no absolute ones."""
     for path in session.paths if reason else ():
         reason = str(reason).replace(str(path), path.name)

@@ -18,7 +18,7 @@ from fdbcore.recording.meta import KnownMeta, Outcome
 from fdbcore.runs.budget import Budget
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.held_here import CALLS_PER_PROCESS, CallsHere, HeldCalls, LiveCall
-from fdbcore.runs.plan import Case, RunPlan, server
+from fdbcore.runs.plan import CallToHold, RunPlan, server
 from fdbcore.runs.watch import FINISH, GO_ON, NOW, RunProgress, RunWatch
 from fdbcore.runtime.waits import pass_on
 from fdbcore.session.converse import LiveSettings
@@ -32,7 +32,7 @@ _LOOK_S: Final = 0.25  # interval at which progress is reported, and a request t
 
 @dataclass(slots=True)
 class _Attempt:
-    case: Case
+    case: CallToHold
     earlier: Sequence[Outcome]
     not_before_ns: int = 0
 
@@ -41,7 +41,7 @@ class _Attempt:
         return set(map(server, self.case.addresses))
 
 
-def run_cases(
+def hold_calls(
     folder: RunFolder,
     *,
     jobs: int = 1,
@@ -49,7 +49,7 @@ def run_cases(
     watch: RunWatch | None = None,
     back_off_s: Sequence[float] = BACK_OFF_S,
     budget: Budget | None = None,
-    only: Sequence[Case] | None = None,
+    only: Sequence[CallToHold] | None = None,
     held: Callable[[Path, LiveSettings], HeldCalls] | None = None,
 ) -> None:
     """Hold every case of the open `folder` that has not ended, in the plan's order, `jobs` at a time.
@@ -71,12 +71,12 @@ def run_cases(
         _Runner(folder, left, calls, watch or RunWatch(), back_off_s, budget).run()
 
 
-def expected_wall_s(plan: RunPlan, cases: Iterable[Case], slots: int) -> float:
+def expected_wall_s(plan: RunPlan, cases: Iterable[CallToHold], slots: int) -> float:
     """The seconds that `cases` take with `slots` calls at a time, about."""
     return _wall_s(plan, [(case, plan.expected_s(case)) for case in cases], slots)
 
 
-def _wall_s(plan: RunPlan, remaining: Sequence[tuple[Case, float]], slots: int) -> float:
+def _wall_s(plan: RunPlan, remaining: Sequence[tuple[CallToHold, float]], slots: int) -> float:
     """The largest of three lower bounds, in seconds.
 
     These are all calls over the slots, the calls of one server over its limit, and the longest call.
@@ -92,7 +92,7 @@ def _wall_s(plan: RunPlan, remaining: Sequence[tuple[Case, float]], slots: int) 
 @dataclass
 class _Runner:
     folder: RunFolder
-    left: Sequence[Case]
+    left: Sequence[CallToHold]
     calls: HeldCalls
     watch: RunWatch
     back_off_s: Sequence[float]
@@ -133,7 +133,7 @@ class _Runner:
         """True if the budget allows one more call."""
         return self.budget is None or self.budget.allows(len(self._live))
 
-    def _note_cost(self, case: Case) -> None:
+    def _note_cost(self, case: CallToHold) -> None:
         if self.budget is not None and (cost := self.folder.cost(case)) is not None:
             self.budget.note(case.name, cost)
 

@@ -20,13 +20,13 @@ from fdbcore.report.call.audio import call_audio
 from fdbcore.report.call.document import page_document
 from fdbcore.report.call.page import CallPage, ScoredIn, page
 from fdbcore.report.call.shared import share
-from fdbcore.types.scorecard import ScoredCase, SuiteViews
+from fdbcore.types.scorecard import ShownItem, SuiteViews
 
 CALLS: Final = "calls"
 
 
 def write_scored_pages(
-    views: SuiteViews, cases: Sequence[ScoredCase], out: Path, scorecard: str, show: Callable[[str], None]
+    views: SuiteViews, cases: Sequence[ShownItem], out: Path, scorecard: str, show: Callable[[str], None]
 ) -> dict[str, str]:
     """Write the pages of the cases that have a recording; their addresses, relative to `out`, by recording.
 
@@ -62,7 +62,7 @@ def _names(recordings: Sequence[str]) -> Mapping[str, str]:
     }
 
 
-def _page(path: Path, views: SuiteViews, case: ScoredCase, place: ScoredIn) -> str:
+def _page(path: Path, views: SuiteViews, case: ShownItem, place: ScoredIn) -> str:
     reading = Reading(path)
     heard = call_audio(reading, place.folder)
     shown = CallPage(silent=heard.silent, remarks=views.remarks(case), scored_in=place)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fdbcore.recording.meta import Outcome
     from fdbcore.report.call.document import Document
     from fdbcore.runs.folder import RunFolder
-    from fdbcore.runs.plan import Case
+    from fdbcore.runs.plan import CallToHold
     from fdbcore.runs.replay_jobs import ReplayResult
     from fdbcore.runs.replay_many import ReplayProgress
     from fdbcore.sources.calls import PlannedCall
@@ -63,7 +63,7 @@ class ReplayWatch(Watch):
 class RunProgress:
     """Progress of a run. live: each call with its tick, OPENING or CLOSING. left_s: about how many seconds are left."""
 
-    live: Sequence[tuple[Case, int]]
+    live: Sequence[tuple[CallToHold, int]]
     left_s: float
 
 
@@ -83,16 +83,16 @@ class RunWatch(Watch):
     def begins(self, folder: RunFolder) -> None:
         """Called once the plan is made and the folder is open."""
 
-    def invites(self, cases: Sequence[Case]) -> None:
+    def invites(self, cases: Sequence[CallToHold]) -> None:
         """Called with cases that somebody may join by now, before the timing self-test."""
 
     def progress(self, progress: RunProgress) -> None:
         """Called several times a second."""
 
-    def ended(self, case: Case, outcome: Outcome, again: bool) -> None:
+    def ended(self, case: CallToHold, outcome: Outcome, again: bool) -> None:
         """Called when a case has ended. again: only this attempt has ended, and the case will be held again."""
 
-    def goes_on(self, first: Sequence[Case]) -> bool:
+    def goes_on(self, first: Sequence[CallToHold]) -> bool:
         """Called once the first cases have ended, where others are left; whether to hold these, too."""
         return True
 

@@ -15,7 +15,7 @@ from .recorded import audio_state as audio_state
 from .recorded import changed_source as changed_source
 from .recorded import settings_of as settings_of
 from .recorded import stereo_blocks as stereo_blocks
-from .sessions import SessionInput as SessionInput
+from .sessions import CallInput as CallInput
 from .tables import CallTable as CallTable
 from .tables import columns_of as columns_of
 from .tables import rated_rows as rated_rows

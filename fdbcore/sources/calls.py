@@ -24,7 +24,7 @@ from fdbcore.sources.left_out import AskedSpan, with_row
 from fdbcore.sources.log_files import joined_logs, log_of_row
 from fdbcore.sources.names import NameIndex, Oddities, is_fork, real_path
 from fdbcore.sources.pairs import Pair, paired_by_patterns, paired_by_table
-from fdbcore.sources.sessions import SessionInput, session_inputs
+from fdbcore.sources.sessions import CallInput, session_inputs
 from fdbcore.sources.tables import LOG_FILE, CallTable, read_table
 from fdbcore.types import other_side
 
@@ -36,7 +36,7 @@ _SWAPPED: Final = {"left": True, "l": True, "right": False, "r": False}
 class PlannedCall:
     """A session to replay, with the columns of its row in the table. error: why it cannot be replayed, else None."""
 
-    session: SessionInput
+    session: CallInput
     columns: Mapping[str, str] = field(default_factory=dict)
     error: str | None = None
 
@@ -182,7 +182,7 @@ def _listed(path: Path, oddities: Oddities) -> list[Path]:
     return found
 
 
-def planned(sessions: Sequence[SessionInput], table: CallTable | None, oddities: Oddities) -> list[PlannedCall]:
+def planned(sessions: Sequence[CallInput], table: CallTable | None, oddities: Oddities) -> list[PlannedCall]:
     """The sessions, each with its row of the table. `NameIndex` finds the file that a row names.
 
     The column agent_channel (left and right, 1 and 2, or 0 and 1) says on which channel side B is. Rows without a file
@@ -273,7 +273,7 @@ def with_logs(calls: Sequence[PlannedCall], named: NamedInput, oddities: Odditie
 
 
 def _refuse_none(
-    found: Mapping[int, object], texts: Iterable[str], sessions: Sequence[SessionInput], path: Path, what: str
+    found: Mapping[int, object], texts: Iterable[str], sessions: Sequence[CallInput], path: Path, what: str
 ) -> None:
     """Raise SettingsError if nothing was `found` for any session. texts: what the file calls them, for the message."""
     text = next(iter(texts), None)
@@ -283,7 +283,7 @@ def _refuse_none(
         raise SettingsError(f"{path}: expected {what} of the calls to replay, such as {file}; got {got}")
 
 
-def _note_doubles(sessions: Sequence[SessionInput], oddities: Oddities) -> None:
+def _note_doubles(sessions: Sequence[CallInput], oddities: Oddities) -> None:
     """Note files whose folder and name are the same: one file named twice, or two that differ only in their suffix.
 
     All but the first of them got a number.
@@ -298,14 +298,14 @@ def _note_doubles(sessions: Sequence[SessionInput], oddities: Oddities) -> None:
     oddities.add("files of one name, listed with numbers", doubles)
 
 
-def _known(session: SessionInput) -> tuple[str, list[Path]]:
+def _known(session: CallInput) -> tuple[str, list[Path]]:
     """The name of a session, and the paths by which a table may name it; for a recording its folder and its links."""
     own = session.recording is not None and session.a.parent == session.recording
     paths = [*filter(None, [session.recording]), *([] if own else session.paths)]
     return session.name, [path.absolute() for path in paths]
 
 
-def _with_row(session: SessionInput, columns: dict[str, str], channels: ChannelColumn) -> PlannedCall:
+def _with_row(session: CallInput, columns: dict[str, str], channels: ChannelColumn) -> PlannedCall:
     """The session with its columns. They may exchange its sides (agent_channel), and say what to leave out of it."""
     try:
         leave_out = with_row(session.leave_out, columns)
@@ -320,7 +320,7 @@ def _agent_channel(row: Mapping[str, str]) -> str:
     return row.get(AGENT_CHANNEL, "")
 
 
-def _on_channel(session: SessionInput, channel: str) -> SessionInput:
+def _on_channel(session: CallInput, channel: str) -> CallInput:
     """The session with side B on a channel; as it is for an empty text."""
     if not channel:
         return session

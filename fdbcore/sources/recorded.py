@@ -15,7 +15,7 @@ from fdbcore.errors import AudioError, RecordingError
 from fdbcore.recording.files import AUDIO
 from fdbcore.recording.reader import Recording
 from fdbcore.sources.benchmark_folders import is_call
-from fdbcore.sources.sessions import SessionInput, recorded_session
+from fdbcore.sources.sessions import CallInput, recorded_session
 from fdbcore.types import TurnSettings
 
 Stereo: TypeAlias = npt.NDArray[np.int16]
@@ -45,12 +45,12 @@ def open_recorded(path: Path) -> Recording:
     return recording
 
 
-def held_by(session: SessionInput) -> Recording | None:
+def held_by(session: CallInput) -> Recording | None:
     """The recording that a session replays, as `open_recorded` opens it; None for other files."""
     return None if session.recording is None else open_recorded(session.recording)
 
 
-def session_of(recording: Recording) -> SessionInput:
+def session_of(recording: Recording) -> CallInput:
     """The session to replay for a recording: its own audio, or the files that it links.
 
     RecordingError if it has neither.

@@ -43,7 +43,7 @@ _PathLike = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
-class SessionInput:
+class CallInput:
     """The files and settings of one session. Nothing is opened yet.
 
     name: the name of the session's folder; unique in a run.
@@ -116,7 +116,7 @@ def session_inputs(
     swap: bool = False,
     offset_ms: int = 0,
     searched: bool = False,
-) -> list[SessionInput]:
+) -> list[CallInput]:
     """The sessions that the arguments of a command name.
 
     Give either `a` and `b`, one file for each side, or `pairs` of such files, a session each, or `paths`. Exactly two
@@ -162,7 +162,7 @@ def _place_and_name(files: tuple[Path, ...]) -> tuple[Path, str]:
     return Path(os.path.abspath(files[0])).parent, pair_name(files[0].stem, files[-1].stem)
 
 
-def _session(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) -> SessionInput:
+def _session(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) -> CallInput:
     if _is_recording(files[0]):
         session = recorded_session(name, files[0])
         if swap or offset_ms:
@@ -171,7 +171,7 @@ def _session(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) -> 
     return _of_files(name, files, swap, offset_ms)
 
 
-def recorded_session(name: str, folder: Path) -> SessionInput:
+def recorded_session(name: str, folder: Path) -> CallInput:
     """The session to replay for the recording in a folder: its own audio, or the files that it links.
 
     The links keep the sides and the offset with which they were replayed before.
@@ -181,17 +181,17 @@ def recorded_session(name: str, folder: Path) -> SessionInput:
         with suppress(RecordingError):  # a broken meta.json is reported when the session is opened
             source = Recording(folder).meta.get("source") or {}
     if not source.get("files"):
-        return SessionInput(name, folder / AUDIO, recording=folder)
+        return CallInput(name, folder / AUDIO, recording=folder)
     if lacking := [name for name in ("swap", "offset_ms") if name not in source]:
         raise damaged(folder / META, f"source: expected {' and '.join(lacking)}, got none")
     files = tuple(located(folder, file["path"]) for file in source["files"])
     return replace(_of_files(name, files, source["swap"], source["offset_ms"]), recording=folder)
 
 
-def _of_files(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) -> SessionInput:
+def _of_files(name: str, files: tuple[Path, ...], swap: bool, offset_ms: int) -> CallInput:
     words = zip(_in_order(swap), words_beside(files), strict=False)
     found: dict[Side, Path] = {side: file for side, file in words if file.is_file()}
-    return SessionInput(name, files[0], files[1] if len(files) == 2 else None, swap, offset_ms, found)
+    return CallInput(name, files[0], files[1] if len(files) == 2 else None, swap, offset_ms, found)
 
 
 def _in_order(swap: bool) -> tuple[Side, Side]:
@@ -234,7 +234,7 @@ class SessionSource:
     AudioError if a file cannot be used, for a single mono file, and if two files have the same content.
     """
 
-    def __init__(self, session: SessionInput) -> None:
+    def __init__(self, session: CallInput) -> None:
         self._session = session
         with ExitStack() as opened:
             self.files = tuple(map(opened.enter_context, _opened(session)))
@@ -286,7 +286,7 @@ class SessionSource:
         return None if self.stated_s is None else math.ceil(round(self.stated_s * TICKS_PER_S, 3))
 
     def left_out(self, held: Recording | None) -> Sequence[LeftOut]:
-        """Spans that are not measured, as `SessionInput.left_out` says it."""
+        """Spans that are not measured, as `CallInput.left_out` says it."""
         return self._session.left_out(held, self.stated_ticks)
 
     @property
@@ -333,7 +333,7 @@ class SessionSource:
         self.close()
 
 
-def _opened(session: SessionInput) -> Iterator[AudioFile]:
+def _opened(session: CallInput) -> Iterator[AudioFile]:
     """The files of a session; if its one file has a mono track for each side, that file for each of them."""
     first = AudioFile(session.a, None if session.b else 0)
     yield first

@@ -12,7 +12,7 @@ from fdbcore.types import Problem
 from fdbcore.types.remarks import NO_REMARKS, CallRemarks
 
 DETECTABLE: Final = "minimum detectable effect"
-"""The column of the differences that so many cases can show, and the term that explains it."""
+"""The column of the differences that so many items can show, and the term that explains it."""
 
 Interval: TypeAlias = Annotated[tuple[float, float] | None, Meta(description="95 %; null where there is none")]
 Pooling: TypeAlias = Literal["mean", "median", "share", "rate", "difference", "trimmed mean"]
@@ -164,14 +164,14 @@ class Passes(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class ScoredCase:
-    """One case of one system, as a page lists it.
+class ShownItem:
+    """One item of one system, as a page lists it.
 
-    id: the case's name. text: its words, in the language `lang` (a BCP 47 tag). values: by the ids of their scales.
-    subset: as in ScoreRow. note: how it differs from cases with the same id ("annotation 2"). tags: groups of tags to
-    filter by, such as {"missing": ("Question",)}. words: further texts to search. item: what the suite draws the case
-    from, as JSON values. recording: the folder of the call that was scored; the case then has a page of the call, with
-    the remarks of the suite. outcome: what it came to, in a word or two; a list shows it in place of the value of the
+    id: the item's name. text: its words, in the language `lang` (a BCP 47 tag). values: by the ids of their scales.
+    subset: as in ScoreRow. note: how it differs from items with the same id ("annotation 2"). tags: groups of tags to
+    filter by, such as {"missing": ("Question",)}. words: further texts to search. item: what the suite draws it
+    from, as JSON values. recording: the folder of the call that was scored; it then has a page of the call, with the
+    remarks of the suite. outcome: what it came to, in a word or two; a list shows it in place of the value of the
     first main scale.
     """
 
@@ -188,6 +188,10 @@ class ScoredCase:
     item: Mapping[str, Any] = field(default_factory=dict)
     recording: str = ""
     outcome: str = ""
+
+
+ScoredCase: TypeAlias = ShownItem
+"""Its earlier name, for one release."""
 
 
 class PageWords(NamedTuple):
@@ -219,12 +223,12 @@ class SuiteViews:
         """HTML that stands once above the pictures: how to read them, and what they refer to, such as patterns."""
         return ""
 
-    def picture(self, case: ScoredCase) -> str:
-        """The view of one case on the page, as HTML."""
+    def picture(self, case: ShownItem) -> str:
+        """The view of one item on the page, as HTML."""
         return ""
 
-    def remarks(self, case: ScoredCase) -> CallRemarks:
-        """Remarks beside the recording on the page of a case's call, if the case has a `recording`."""
+    def remarks(self, case: ShownItem) -> CallRemarks:
+        """Remarks beside the recording on the page of an item's call, if the item has a `recording`."""
         return NO_REMARKS
 
     def section(self) -> str:
@@ -238,27 +242,27 @@ class SuiteViews:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """A case to look at first. what: what it shows, such as the "most" or the "least". measure: the id of the scale."""
+    """An item to look at first. what: what it shows, such as the "most" or the "least". measure: a scale's id."""
 
     what: str
     measure: str
-    case: ScoredCase
+    case: ShownItem
 
 
 @dataclass(frozen=True, slots=True)
 class Scorecard:
     """The scores of the systems of a suite, for a screen, a page, tables and JSON.
 
-    scales: the first main one ranks cases. conditions: the heading of each, by name; conditions_by: what they are
-    ("noise"). rows: over all cases of a condition; subsets: over some of them, grouped by what subsets_by names
-    ("topic"). cases: all of them; telling: a few of them that show something well. facts: what was scored, in a few
+    scales: the first main one ranks items. conditions: the heading of each, by name; conditions_by: what they are
+    ("noise"). rows: over all items of a condition; subsets: over some of them, grouped by what subsets_by names
+    ("topic"). cases: all items; telling: a few of them that show something well. facts: what was scored, in a few
     words; statements: the results, in sentences. level: two systems differ if the corrected p is below 1 - level.
     caption: the caption of its table in a paper. test: how p and its correction were computed. detectable: what the
     minimum detectable effect is. notes: what rows and columns mean, and how they were computed; terms: what each
     term means, at length.
     not_compared: why there are no differences, where there are none. correction: the name of that of p. views: what
     only this suite shows.
-    evidence: what the figures rest on, as JSON values. problems: what was left out; gaps: what is missing of cases that
+    evidence: what the figures rest on, as JSON values. problems: what was left out; gaps: what is missing of items that
     are scored all the same.
     """
 
@@ -279,7 +283,7 @@ class Scorecard:
     subsets: Sequence[ScoreRow] = ()
     subsets_by: str = ""
     conditions_by: str = "condition"
-    cases: Sequence[ScoredCase] = ()
+    cases: Sequence[ShownItem] = ()
     terms: Mapping[str, str] = field(default_factory=dict)
     evidence: Mapping[str, Any] = field(default_factory=dict)
     level: float = 0.95

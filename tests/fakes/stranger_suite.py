@@ -19,7 +19,7 @@ from fdbcore.results.suite import ItemSuite
 from fdbcore.runs.plan import users_of
 from fdbcore.sources.clips import clips_in
 from fdbcore.types import SAMPLE_RATE_HZ, TICKS_PER_S, Material, Option, Problem, Rubric, SideA
-from fdbcore.types.scorecard import Measure, Scorecard, ScoredCase, SuiteViews
+from fdbcore.types.scorecard import Measure, Scorecard, ShownItem, SuiteViews
 from fdbcore.types.usage import Service
 
 
@@ -68,7 +68,7 @@ class Views(SuiteViews):
     def legend(self) -> str:
         return "<p>A tick is an answer.</p>"
 
-    def picture(self, case: ScoredCase) -> str:
+    def picture(self, case: ShownItem) -> str:
         return f"<svg><title>{case.id}</title></svg>"
 
     def section(self) -> str:

@@ -208,7 +208,7 @@ def limits() -> Iterator[None]:
             signal.signal(each, handler)
 
 
-def run_cases(seed: int, first: int) -> list[Fault]:
+def hold_calls(seed: int, first: int) -> list[Fault]:
     """The faults of AT_ONCE cases from `first` on."""
     faulthandler.enable()
     return [fault for number in range(first, first + AT_ONCE) if (fault := run_case(seed, number))]
@@ -219,7 +219,7 @@ def run(seed: int, minutes: float) -> int:
     began_s, counted, faults = time.monotonic(), Counter[str](), dict[str, list[Fault]]()
     print(f"fuzz: seed {seed}, {minutes:g} minutes", flush=True)
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
-        begun = {first: pool.submit(run_cases, seed, first) for first in range(0, 4 * AT_ONCE, AT_ONCE)}
+        begun = {first: pool.submit(hold_calls, seed, first) for first in range(0, 4 * AT_ONCE, AT_ONCE)}
         for first in count(0, AT_ONCE):
             if first not in begun:
                 break
@@ -230,7 +230,7 @@ def run(seed: int, minutes: float) -> int:
             counted.update(NAMES[number % len(NAMES)] for number in range(first, first + AT_ONCE))
             left_s = 60 * minutes - (time.monotonic() - began_s)
             if left_s > 0 or first + AT_ONCE < PER_MINUTE * minutes:
-                begun[first + 4 * AT_ONCE] = pool.submit(run_cases, seed, first + 4 * AT_ONCE)
+                begun[first + 4 * AT_ONCE] = pool.submit(hold_calls, seed, first + 4 * AT_ONCE)
             if not first % (10 * AT_ONCE):
                 print(f"fuzz: {counted.total():,} cases, {len(faults)} faults, {max(left_s, 0):.0f} s left", flush=True)
     kinds = ", ".join(f"{name} {n:,}" for name, n in counted.items())

@@ -28,7 +28,7 @@ from fdbcore.report.scorecard.screen import rows_table, screen
 from fdbcore.report.scorecard.tables import narrow_tables, paper_table, rows_csv
 from fdbcore.report.scorecard.verdicts import first_of, verdicts
 from fdbcore.types import Problem
-from fdbcore.types.scorecard import Difference, Figure, Measure, Scorecard, ScoredCase, ScoreRow, Telling
+from fdbcore.types.scorecard import Difference, Figure, Measure, Scorecard, ScoreRow, ShownItem, Telling
 
 SVG = "{http://www.w3.org/2000/svg}"
 VALIDATOR = validator("scorecard")
@@ -37,7 +37,7 @@ LATE, LOST, TASKS = (
     Measure("lost", "lost calls", -1, part="calls"),
     Measure("tasks", "tasks done", 1, main=True),
 )
-CASE = ScoredCase("day", "<one>", "c1", "book a table", {"late": 1.25}, subset="booking")
+CASE = ShownItem("day", "<one>", "c1", "book a table", {"late": 1.25}, subset="booking")
 
 
 class Plain(Suite):

@@ -10,7 +10,7 @@ from fakes.run_parties import install
 from fdbcore.recording.reader import Recording
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.plan import PlannedSystem, make_plan
-from fdbcore.runs.runner import run_cases
+from fdbcore.runs.runner import hold_calls
 from fdbcore.session.converse import LiveSettings
 from fdbcore.types import User
 
@@ -55,7 +55,7 @@ def test_an_examiner_that_never_speaks(rule: str, tmp_path: Path, monkeypatch: p
     user = User("", f"mute:{tmp_path / 'brief.json'}?rule={rule}")
     plan = make_plan([PlannedSystem("s", "fake:?speak=20-60")], [user], settings)
     with RunFolder(tmp_path / "run", plan) as folder:
-        run_cases(folder, back_off_s=(0.0,))
+        hold_calls(folder, back_off_s=(0.0,))
         (case,) = plan.cases
         outcome: Any = folder.outcome(case)
     attempts: Any = Recording(tmp_path / "run" / case.name).meta.get("attempts", ())

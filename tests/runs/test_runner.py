@@ -22,9 +22,9 @@ from fdbcore.recording.reader import Recording
 from fdbcore.recording.run import LOG, RUN
 from fdbcore.registry import endpoint
 from fdbcore.runs.folder import RunFolder
-from fdbcore.runs.live import score_cases, summarise
+from fdbcore.runs.live import score_calls, summarise
 from fdbcore.runs.plan import PlannedSystem, RunPlan, make_plan
-from fdbcore.runs.runner import expected_wall_s, run_cases
+from fdbcore.runs.runner import expected_wall_s, hold_calls
 from fdbcore.runs.watch import FINISH, GO_ON, NOW, RunWatch
 from fdbcore.session.converse import OPENING, WAITING, LiveSettings, converse
 from fdbcore.types import FRAME_SAMPLES, Pcm, Side, User
@@ -47,7 +47,7 @@ def plan(systems: Mapping[str, str], users: tuple[str, ...] = (USER,), **options
 def held(path: Path, plan: RunPlan, **options: Any) -> dict[str, Any]:
     """Run the plan; how each of its cases has ended."""
     with RunFolder(path, plan) as folder:
-        run_cases(folder, **{"back_off_s": (0.0,), **options})
+        hold_calls(folder, **{"back_off_s": (0.0,), **options})
         return {case.name: folder.outcome(case) for case in plan.cases}
 
 
@@ -190,7 +190,7 @@ def test_a_call_that_the_rule_for_examiners_cannot_read_is_invalid_and_the_run_g
 
 def summary_of(path: Path, plan: RunPlan) -> RunSummary:
     with RunFolder(path, plan) as folder:
-        list(score_cases(folder))
+        list(score_calls(folder))
         return summarise(folder)
 
 
@@ -296,7 +296,7 @@ def test_what_no_case_would_escape_ends_the_run_and_no_case(tmp_path: Path, erro
     broken = plan({"x": f"fake:?open_error={error}"}, (USER,) * 3)
     with RunFolder(tmp_path / "run", broken) as folder:
         with pytest.raises(FdbError, match="fake: "):
-            run_cases(folder)
+            hold_calls(folder)
         assert [folder.outcome(case) for case in broken.cases] == [None] * 3
 
 
@@ -305,7 +305,7 @@ def test_a_process_that_cannot_start_ends_the_run(tmp_path: Path) -> None:
     with RunFolder(tmp_path / "run", some) as folder:
         (tmp_path / "run" / LOG).mkdir()
         with pytest.raises(FdbError, match=r"could not start \(exit code 1\)"):
-            run_cases(folder, jobs=2, calls_per_process=1)
+            hold_calls(folder, jobs=2, calls_per_process=1)
         assert [folder.outcome(case) for case in some.cases] == [None] * 3
 
 

@@ -14,7 +14,7 @@ from fdbcore.errors import SettingsError
 from fdbcore.sources.calls import PlannedCall, named_files, planned
 from fdbcore.sources.label_files import read_labels
 from fdbcore.sources.names import NameIndex, Oddities
-from fdbcore.sources.sessions import SessionInput, session_inputs
+from fdbcore.sources.sessions import CallInput, session_inputs
 from fdbcore.sources.tables import read_table
 
 
@@ -99,7 +99,7 @@ def test_what_no_folder_tells_apart_is_numbered_and_told(tmp_path: Path) -> None
 # --- the table
 
 
-def joined(text: str, sessions: Sequence[SessionInput], folder: Path) -> tuple[list[PlannedCall], dict[str, list[str]]]:
+def joined(text: str, sessions: Sequence[CallInput], folder: Path) -> tuple[list[PlannedCall], dict[str, list[str]]]:
     (folder / "meta.csv").write_text(text, encoding="utf-8")
     oddities = Oddities()
     return planned(sessions, read_table(folder / "meta.csv", Oddities()), oddities), oddities.found

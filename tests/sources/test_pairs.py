@@ -20,7 +20,7 @@ from fdbcore.recording.reader import Recording
 from fdbcore.sources.calls import NamedInput, PlannedCall, named_calls
 from fdbcore.sources.names import Oddities
 from fdbcore.sources.pairs import pair_name, paired_by_patterns
-from fdbcore.sources.sessions import SessionInput
+from fdbcore.sources.sessions import CallInput
 
 BY_NAME = ("*-caller.wav", "*-agent.wav")
 
@@ -31,7 +31,7 @@ def files(folder: Path, *names: str) -> None:
         (folder / name).touch()
 
 
-def sides(session: SessionInput, folder: Path) -> tuple[str, str, str]:
+def sides(session: CallInput, folder: Path) -> tuple[str, str, str]:
     assert session.b is not None
     return session.name, session.a.relative_to(folder).as_posix(), session.b.relative_to(folder).as_posix()
 

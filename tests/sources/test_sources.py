@@ -17,7 +17,7 @@ from scipy.io import wavfile
 
 from fdbcore.audio.decode import AudioFile
 from fdbcore.errors import AudioError, SettingsError
-from fdbcore.sources.sessions import BLOCK_SAMPLES, SessionInput, session_inputs
+from fdbcore.sources.sessions import BLOCK_SAMPLES, CallInput, session_inputs
 from fdbcore.types import SIDES, Pcm, Side
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "shared" / "data" / "fdb_v1_examples"
@@ -29,7 +29,7 @@ def wav(path: Path, pcm: Int16, rate_hz: int = 48_000) -> Path:
     return path
 
 
-def sides(session: SessionInput) -> dict[Side, Pcm]:
+def sides(session: CallInput) -> dict[Side, Pcm]:
     """All of A and of B."""
     with session.open() as source:
         pairs = list(source.blocks())
@@ -69,7 +69,7 @@ def same(a: Any, b: Any) -> bool:
 
 def test_a_stereo_file_is_a_session_and_so_is_each_of_several(tmp_path: Path) -> None:
     paths = [wav(tmp_path / folder / "call.wav", noise(99, 2)) for folder in ("x", "y", "z")]
-    assert session_inputs(paths[:1]) == [SessionInput("call", paths[0])]
+    assert session_inputs(paths[:1]) == [CallInput("call", paths[0])]
     assert [(session.name, session.a, session.b) for session in session_inputs(paths)] == [
         ("x-call", paths[0], None),
         ("y-call", paths[1], None),
@@ -79,7 +79,7 @@ def test_a_stereo_file_is_a_session_and_so_is_each_of_several(tmp_path: Path) ->
 
 def test_exactly_two_mono_files_are_one_session(tmp_path: Path) -> None:
     a, b, stereo = (wav(tmp_path / name, noise(99, n)) for name, n in (("a.wav", 1), ("b.wav", 1), ("s.wav", 2)))
-    assert session_inputs([a, b]) == [SessionInput("a+b", a, b)]
+    assert session_inputs([a, b]) == [CallInput("a+b", a, b)]
     assert [session.b for session in session_inputs([a, stereo])] == [None, None]
     assert [session.b for session in session_inputs([a, b, a])] == [None, None, None]
     assert [session.b for session in session_inputs([a, tmp_path / "missing.wav"])] == [None, None]
@@ -87,7 +87,7 @@ def test_exactly_two_mono_files_are_one_session(tmp_path: Path) -> None:
 
 
 def test_named_sides_are_one_session(tmp_path: Path) -> None:
-    session = SessionInput("user+agent", tmp_path / "user.mp3", tmp_path / "agent.wav", swap=True, offset_ms=-20)
+    session = CallInput("user+agent", tmp_path / "user.mp3", tmp_path / "agent.wav", swap=True, offset_ms=-20)
     assert session_inputs([], session.a, session.b, swap=True, offset_ms=-20) == [session]
 
 
@@ -123,7 +123,7 @@ def test_a_recording_is_a_session_and_so_is_each_of_a_run(tmp_path: Path) -> Non
         case.mkdir(parents=True)
         for name in ("meta.json", "session.wav", "input.wav", "output.wav"):  # the last two: an export beside it
             (case / name).touch()
-    expected = [SessionInput(case.name, case / "session.wav", recording=case) for case in cases]
+    expected = [CallInput(case.name, case / "session.wav", recording=case) for case in cases]
     assert session_inputs([tmp_path / "run"]) == session_inputs(cases) == expected
     assert [session.name for session in session_inputs([*cases, cases[0]])] == ["one", "two", "one-2"]
     (file,) = session_inputs([cases[0] / "session.wav"], swap=True)
@@ -215,7 +215,7 @@ def test_blocks_are_in_step_and_nothing_is_lost(
     folder = tmp_path_factory.mktemp("pair")
     a, b = (noise(length, seed=seed)[:, 0] for seed, length in enumerate(lengths))
     files = wav(folder / "a.wav", a), wav(folder / "b.wav", b)
-    with SessionInput("x", *files, offset_ms=offset_ms).open() as source:
+    with CallInput("x", *files, offset_ms=offset_ms).open() as source:
         pairs = list(source.blocks())
     lead = np.zeros(abs(offset_ms) * 48, np.int16)
     expected = (a, np.append(lead, b)) if offset_ms >= 0 else (np.append(lead, a), b)
@@ -254,7 +254,7 @@ def test_sides_of_unequal_rate_and_length_are_in_step(tmp_path: Path, rate_a_hz:
         wav(tmp_path / f"{side}.wav", beeps(samples[side], [int(s * rate_hz) for s in beeps_at_s], rate_hz), rate_hz)
         for side, rate_hz in (("A", rate_a_hz), ("B", rate_b_hz))
     )
-    found = sides(SessionInput("x", a, b))
+    found = sides(CallInput("x", a, b))
     assert len(found["A"]) == at_48k(samples["A"], rate_a_hz)
     assert len(found["B"]) == at_48k(samples["B"], rate_b_hz)
     for side in SIDES:  # a beep is loud 3 of our samples after it began
@@ -265,14 +265,14 @@ def test_sides_of_unequal_rate_and_length_are_in_step(tmp_path: Path, rate_a_hz:
 def test_a_click_at_44_1_khz_arrives_within_half_a_sample(tmp_path_factory: pytest.TempPathFactory, at: int) -> None:
     pcm = np.zeros((10_000, 2), np.int16)
     pcm[at, 1] = 20_000
-    found = sides(SessionInput("x", wav(tmp_path_factory.getbasetemp() / "click.wav", pcm, 44_100)))
+    found = sides(CallInput("x", wav(tmp_path_factory.getbasetemp() / "click.wav", pcm, 44_100)))
     assert not found["A"].any()
     assert abs(int(np.argmax(found["B"])) - at * 48_000 / 44_100) <= 0.5
 
 
 def test_two_channels_of_one_side_become_their_mean(tmp_path: Path) -> None:
     stereo, mono = noise(50_000, 2), noise(50_000, seed=1)
-    session = SessionInput("x", wav(tmp_path / "a.wav", stereo), wav(tmp_path / "b.wav", mono))
+    session = CallInput("x", wav(tmp_path / "a.wav", stereo), wav(tmp_path / "b.wav", mono))
     with session.open() as source:
         assert [side.channel for side in source.sides.values()] == ["mean", "mono"]
     found = sides(session)
@@ -283,7 +283,7 @@ def test_two_channels_of_one_side_become_their_mean(tmp_path: Path) -> None:
 def test_two_files_of_different_kind_keep_their_own_facts(tmp_path: Path) -> None:
     a = wav(tmp_path / "a.wav", beeps(16_000, [8000], 8000), 8000)
     b = encode(tmp_path / "b.ogg", "libopus", np.repeat(beeps(144_000, [96_000]), 2, axis=1))
-    with SessionInput("x", a, b, offset_ms=100).open() as source:
+    with CallInput("x", a, b, offset_ms=100).open() as source:
         assert source.stated_s == pytest.approx(3.1, abs=0.02)
         found = [np.concatenate(blocks) for blocks in zip(*list(source.blocks())[:2], strict=True)]
         assert onsets(found[0][:, None])[0] == pytest.approx(48_000, abs=8)
@@ -312,7 +312,7 @@ def test_two_files_of_different_kind_keep_their_own_facts(tmp_path: Path) -> Non
 def test_a_browser_plays_a_stereo_file_at_the_times_of_the_session(
     tmp_path: Path, name: str, codec: str, settings: dict[str, Any], playable: bool
 ) -> None:
-    with SessionInput("x", encode(tmp_path / name, codec, noise(48_000, 2)), **settings).open() as source:
+    with CallInput("x", encode(tmp_path / name, codec, noise(48_000, 2)), **settings).open() as source:
         for _ in source.blocks():
             pass
         assert source.playable_in_browser is playable
@@ -321,7 +321,7 @@ def test_a_browser_plays_a_stereo_file_at_the_times_of_the_session(
 @pytest.mark.parametrize(("offset_ms", "stated_s"), [(0, 2.0), (1500, 2.5), (-1500, 3.5)])
 def test_the_stated_length_is_that_of_the_later_end(tmp_path: Path, offset_ms: int, stated_s: float) -> None:
     a, b = wav(tmp_path / "a.wav", noise(96_000)), wav(tmp_path / "b.wav", noise(16_000, seed=1), 16_000)
-    with SessionInput("x", a, b, offset_ms=offset_ms).open() as source:
+    with CallInput("x", a, b, offset_ms=offset_ms).open() as source:
         assert source.stated_s == stated_s
 
 
@@ -330,12 +330,12 @@ def test_the_length_is_unknown_when_one_file_does_not_state_it(tmp_path: Path) -
     content = bytearray(b.read_bytes())
     content[21:26] = bytes([content[21] & 0xF0, 0, 0, 0, 0])  # the number of samples: 0 is unknown
     b.write_bytes(content)
-    for session in (SessionInput("x", a, b), SessionInput("x", b, a)):
+    for session in (CallInput("x", a, b), CallInput("x", b, a)):
         with session.open() as source:
             assert source.stated_s is None
 
 
-def peak_bytes(session: SessionInput) -> int:
+def peak_bytes(session: CallInput) -> int:
     tracemalloc.start()
     try:
         with session.open() as source:
@@ -348,8 +348,8 @@ def peak_bytes(session: SessionInput) -> int:
 
 def test_memory_does_not_grow_with_the_length(tmp_path: Path) -> None:
     short, long = (wav(tmp_path / f"{seconds}.wav", noise(8000 * seconds, 2), 8000) for seconds in (10, 100))
-    least = peak_bytes(SessionInput("x", short))
-    for session in (SessionInput("x", long), SessionInput("x", short, long)):
+    least = peak_bytes(CallInput("x", short))
+    for session in (CallInput("x", long), CallInput("x", short, long)):
         assert peak_bytes(session) < least + 200_000  # 100 s are 3.2 MB in the file and 19 MB as blocks
 
 
@@ -364,10 +364,10 @@ def test_two_mono_tracks_are_the_sides_by_their_timestamps(tmp_path: Path, suffi
     files = [wav(tmp_path / f"{n}.wav", pcm, 16_000) for n, pcm in enumerate(with_silence)]
     path = tracks(tmp_path / f"call.{suffix}", a, b, starts=late)
     for swap in (False, True):
-        found = sides(SessionInput("x", path, swap=swap))
-        known = sides(SessionInput("y", files[0], files[1], swap=swap))
+        found = sides(CallInput("x", path, swap=swap))
+        known = sides(CallInput("y", files[0], files[1], swap=swap))
         assert all(same(found[side], known[side]) for side in SIDES)
-    with SessionInput("x", path).open() as source:
+    with CallInput("x", path).open() as source:
         list(source.blocks())
         described = source.describe()
     assert [side["channel"] for side in described["sides"].values()] == ["track 1", "track 2"]
@@ -378,9 +378,9 @@ def test_two_mono_tracks_are_the_sides_by_their_timestamps(tmp_path: Path, suffi
 def test_tracks_whose_titles_name_the_sides_in_the_other_order_want_a_swap(tmp_path: Path) -> None:
     path = tracks(tmp_path / "call.mkv", noise(1600), noise(1600, seed=1), titles=("Agent", "Caller"))
     with pytest.raises(AudioError, match=r"expected A's track before B's, got .*'Agent', 'Caller'\): give --swap"):
-        SessionInput("x", path).open()
+        CallInput("x", path).open()
     in_order = tracks(tmp_path / "call2.mkv", noise(1600, seed=1), noise(1600), titles=("Caller", "Agent"))
-    assert same(sides(SessionInput("x", path, swap=True))["A"], sides(SessionInput("x", in_order))["A"])
+    assert same(sides(CallInput("x", path, swap=True))["A"], sides(CallInput("x", in_order))["A"])
 
 
 @pytest.mark.parametrize("channels", [(1, 2), (2, 2), (1, 1, 1)])
@@ -388,14 +388,14 @@ def test_other_tracks_are_refused_with_what_helps(tmp_path: Path, channels: tupl
     pcm = [noise(1600, n, seed) for seed, n in enumerate(channels)]
     path = tracks(tmp_path / "x.mkv", *pcm, titles=("",) * len(pcm), starts=(0,) * len(pcm))
     with pytest.raises(AudioError, match=r"expected one audio stream, got [23] \(one for both .* give -a A.wav -b"):
-        SessionInput("x", path).open()
+        CallInput("x", path).open()
 
 
 # --- what is no session
 
 
 def test_a_lone_mono_file_is_refused(tmp_path: Path) -> None:
-    session = SessionInput("x", wav(tmp_path / "x.wav", noise(99)))
+    session = CallInput("x", wav(tmp_path / "x.wav", noise(99)))
     with pytest.raises(
         AudioError, match=r"expected two channels \(left A, right B\), got mono: give the file of each side, A's first"
     ):
@@ -407,7 +407,7 @@ def test_three_channels_are_refused_on_either_side(tmp_path: Path, place: int) -
     files = [wav(tmp_path / f"{seed}.wav", noise(99, seed=seed)) for seed in (0, 1)]
     wav(files[place], noise(99, 3))
     with pytest.raises(AudioError, match=rf"{place}\.wav: expected one or two channels, got 3 \(keep two: ffmpeg"):
-        SessionInput("x", files[0], files[1]).open()
+        CallInput("x", files[0], files[1]).open()
 
 
 def test_when_the_second_file_is_bad_the_first_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -415,7 +415,7 @@ def test_when_the_second_file_is_bad_the_first_is_closed(tmp_path: Path, monkeyp
     monkeypatch.setattr(AudioFile, "close", lambda file: closed.append(file.path))
     good = wav(tmp_path / "x.wav", noise(99))
     with pytest.raises(AudioError, match=r"missing\.wav: expected an audio file, got no such file"):
-        SessionInput("x", good, tmp_path / "missing.wav").open()
+        CallInput("x", good, tmp_path / "missing.wav").open()
     assert closed == [good]
 
 
@@ -423,7 +423,7 @@ def test_when_the_second_file_is_bad_the_first_is_closed(tmp_path: Path, monkeyp
 def test_channels_that_are_the_same_throughout_are_refused(tmp_path: Path, difference: int) -> None:
     pcm = np.repeat(noise(90_000), 2, axis=1)
     pcm[-1, 1] ^= difference
-    session = SessionInput("x", wav(tmp_path / "x.wav", pcm))
+    session = CallInput("x", wav(tmp_path / "x.wav", pcm))
     if difference:
         assert len(sides(session)["A"]) == 90_000
     else:
@@ -435,7 +435,7 @@ def test_channels_that_are_the_same_throughout_are_refused(tmp_path: Path, diffe
 def test_silent_sides_are_allowed(tmp_path: Path, silent: list[int]) -> None:
     pcm = noise(50_000, 2)
     pcm[:, silent] = 0
-    found = sides(SessionInput("x", wav(tmp_path / "x.wav", pcm)))
+    found = sides(CallInput("x", wav(tmp_path / "x.wav", pcm)))
     assert same(np.stack([found["A"], found["B"]], axis=1), pcm)
 
 
@@ -443,7 +443,7 @@ def test_one_file_for_both_sides_is_refused(tmp_path: Path) -> None:
     a, b = wav(tmp_path / "a.wav", noise(999)), wav(tmp_path / "b.wav", noise(999))
     for other in (a, b):
         with pytest.raises(AudioError, match=r"expected another side than .*a\.wav, got the same content"):
-            SessionInput("x", a, other).open()
+            CallInput("x", a, other).open()
 
 
 def test_an_error_in_the_middle_names_its_file(tmp_path: Path) -> None:
@@ -451,7 +451,7 @@ def test_an_error_in_the_middle_names_its_file(tmp_path: Path) -> None:
     values[70_000, 1] = np.nan
     wavfile.write(tmp_path / "x.wav", 48_000, values)
     with pytest.raises(AudioError, match=r"x\.wav: expected finite samples, got nan at sample 70000, channel 1"):
-        sides(SessionInput("x", tmp_path / "x.wav"))
+        sides(CallInput("x", tmp_path / "x.wav"))
 
 
 # --- real ones

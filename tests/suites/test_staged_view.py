@@ -15,7 +15,7 @@ from fdbcore.suites.staged.card import card
 from fdbcore.suites.staged.cases import StagedCase
 from fdbcore.suites.staged.document import document
 from fdbcore.suites.staged.goals import GoalResult
-from fdbcore.types.scorecard import ScoredCase
+from fdbcore.types.scorecard import ShownItem
 
 VIEWS = card(document([], [])).views
 
@@ -76,7 +76,7 @@ def item(*verdicts: Verdict) -> dict[str, Any]:
 
 
 def told(*verdicts: Verdict) -> Any:
-    return VIEWS.remarks(ScoredCase("slow", "s", "daily.ordering.90", "", {}, item=item(*verdicts)))
+    return VIEWS.remarks(ShownItem("slow", "s", "daily.ordering.90", "", {}, item=item(*verdicts)))
 
 
 def test_goals_that_nobody_heard_are_not_counted_as_unmet() -> None:
@@ -87,7 +87,7 @@ def test_goals_that_nobody_heard_are_not_counted_as_unmet() -> None:
 def test_goals_that_a_reciter_meets_are_left_out() -> None:
     shown = item("met", "met", "unmet")
     shown["goals"][1]["floors"] = ["reciter"]
-    case = ScoredCase("slow", "s", "daily.ordering.90", "", {}, item=shown)
+    case = ShownItem("slow", "s", "daily.ordering.90", "", {}, item=shown)
     assert dict(VIEWS.remarks(case).facts)["goals met"] == "1 of 2, 1 left out that a reciter meets"
     assert "met (left out: a reciter meets it)" in VIEWS.picture(case)
 

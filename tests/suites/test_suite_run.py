@@ -29,7 +29,7 @@ from fdbcore.recording.run import RUN, SUMMARY
 from fdbcore.registry import speaker
 from fdbcore.runs.folder import RunFolder
 from fdbcore.runs.plan import PlannedSystem, make_plan
-from fdbcore.runs.runner import run_cases
+from fdbcore.runs.runner import hold_calls
 from fdbcore.session.converse import LiveSettings
 from fdbcore.suites.dialogue_acts.records import Response, jsonl, read_records
 from fdbcore.suites.dialogue_acts.replies import Hearing, responses_of
@@ -90,7 +90,7 @@ def held(data: str, named: Mapping[str, str], out: Path, realtime: bool = True) 
     parties = [PlannedSystem(name, with_defaults(address, spoken.prompts)) for name, address in named.items()]
     plan = make_plan(parties, spoken.users, LiveSettings(vad="energy", realtime=realtime), material=spoken.material)
     with RunFolder(out, plan) as folder:
-        run_cases(folder, jobs=len(plan.cases), calls_per_process=len(plan.cases), back_off_s=(0.0, 0.0))
+        hold_calls(folder, jobs=len(plan.cases), calls_per_process=len(plan.cases), back_off_s=(0.0, 0.0))
         return {str((outcome := folder.outcome(case)) and outcome["kind"]) for case in plan.cases}
 
 

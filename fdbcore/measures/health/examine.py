@@ -18,7 +18,7 @@ from fdbcore.recording.health import Health, HealthFinding
 from fdbcore.recording.left_out import NO_END, heard_spans, kept_spans, kept_ticks
 from fdbcore.recording.meta import left_out_of
 from fdbcore.recording.reader import Recording
-from fdbcore.sources.sessions import SessionInput
+from fdbcore.sources.sessions import CallInput
 from fdbcore.types import SIDES, TICKS_PER_S, Side, Span
 
 __all__ = ["HealthProbe", "examine", "keep_health", "listen_again"]
@@ -147,7 +147,7 @@ def listen_again(recording: Recording) -> Health | None:
     """The input health of a live recording by its session.wav; None if it has none, or if it was never completed."""
     if not (recording.path / AUDIO).is_file() or not recording.meta.get("n_ticks"):
         return None
-    session = SessionInput(recording.name, recording.path / AUDIO, recording=recording.path)
+    session = CallInput(recording.name, recording.path / AUDIO, recording=recording.path)
     with session.open() as source, HealthProbe() as probe:
         for _ in probe.tap(source.blocks()):
             pass

@@ -13,7 +13,7 @@ from typing import Any, Final
 from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.drawings import BarPart
 from fdbcore.report.scorecard.tables import value_text
-from fdbcore.types.scorecard import Measure, Scorecard, ScoredCase, SuiteViews
+from fdbcore.types.scorecard import Measure, Scorecard, ShownItem, SuiteViews
 
 PER_CHUNK: Final = 200
 """Pictures that are packed together."""
@@ -29,7 +29,7 @@ def packed(value: object) -> str:
     return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
 
 
-def shown(cases: Sequence[ScoredCase]) -> tuple[Sequence[ScoredCase], str]:
+def shown(cases: Sequence[ShownItem]) -> tuple[Sequence[ShownItem], str]:
     """The first cases by their id: at most MOST, with as many of each system; and a note about the others."""
     if len(cases) <= MOST:
         return cases, ""
@@ -43,13 +43,13 @@ def shown(cases: Sequence[ScoredCase]) -> tuple[Sequence[ScoredCase], str]:
     )
 
 
-def pictures(views: SuiteViews, cases: Sequence[ScoredCase]) -> Iterator[list[str]]:
+def pictures(views: SuiteViews, cases: Sequence[ShownItem]) -> Iterator[list[str]]:
     """The picture of each case, in chunks."""
     for start in range(0, len(cases), PER_CHUNK):
         yield [views.picture(case) for case in cases[start : start + PER_CHUNK]]
 
 
-def listed(card: Scorecard, cases: Sequence[ScoredCase], of_calls: Mapping[str, str]) -> list[dict[str, Any]]:
+def listed(card: Scorecard, cases: Sequence[ShownItem], of_calls: Mapping[str, str]) -> list[dict[str, Any]]:
     """Cases with what the list needs to show, find and sort each. of_calls: the addresses of pages by recording."""
     whole = next((scale for scale in card.scales if scale.main), None)
     parts = [scale for scale in card.scales if whole is not None and scale.adds_to == whole.id]
@@ -63,7 +63,7 @@ def listed(card: Scorecard, cases: Sequence[ScoredCase], of_calls: Mapping[str, 
 
 
 def _listed(
-    case: ScoredCase, number: int, whole: Measure | None, parts: Sequence[Measure], most: float
+    case: ShownItem, number: int, whole: Measure | None, parts: Sequence[Measure], most: float
 ) -> dict[str, Any]:
     made = [BarPart(scale.label, case.values.get(scale.id, 0.0)) for scale in parts]
     return {
@@ -82,20 +82,20 @@ def _tag(group: str, tag: str) -> str:
     return f"{group}\t{tag}"
 
 
-def choices(cases: Sequence[ScoredCase]) -> dict[str, list[str]]:
+def choices(cases: Sequence[ShownItem]) -> dict[str, list[str]]:
     """The filters of which each case has one value, by name; what is the same for all cases is no filter."""
     found = {name: list(dict.fromkeys(getattr(case, name) for case in cases)) for name in FIELDS}
     found |= {group: list(dict.fromkeys(case.tags[group][0] for case in cases)) for group in _single_tags(cases)}
     return {name: values for name, values in found.items() if len(values) > 1}
 
 
-def _single_tags(cases: Sequence[ScoredCase]) -> list[str]:
+def _single_tags(cases: Sequence[ShownItem]) -> list[str]:
     """The groups of tags of which every case has one."""
     groups = dict.fromkeys(group for case in cases for group in case.tags)
     return [group for group in groups if all(len(case.tags.get(group, ())) == 1 for case in cases)]
 
 
-def tag_groups(cases: Sequence[ScoredCase]) -> dict[str, dict[str, str]]:
+def tag_groups(cases: Sequence[ShownItem]) -> dict[str, dict[str, str]]:
     """The other tags of all cases by group, each with its text for readers."""
     found: dict[str, dict[str, str]] = {}
     single = _single_tags(cases)

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from fdbcore._version import __version__
-from fdbcore.types.scorecard import Difference, Scorecard, ScoredCase, ScoreRow
+from fdbcore.types.scorecard import Difference, Scorecard, ScoreRow, ShownItem
 from fdbcore.types.units import Count
 
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
@@ -136,7 +136,7 @@ def _figures(row: ScoreRow) -> Iterator[FigureRow]:
         yield FigureRow(*place, measure, n, of.value, of.sd, low, high, row.note)
 
 
-def _telling(what: str, measure: str, case: ScoredCase) -> TellingCase:
+def _telling(what: str, measure: str, case: ShownItem) -> TellingCase:
     return TellingCase(what, measure, case.values[measure], case.condition, case.system, case.id, case.text)
 
 

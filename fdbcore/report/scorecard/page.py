@@ -20,7 +20,7 @@ from fdbcore.report.scorecard import drawings
 from fdbcore.report.scorecard.cases import PER_CHUNK, choices, listed, orders, packed, pictures, shown, tag_groups
 from fdbcore.report.scorecard.drawings import BarPart
 from fdbcore.report.scorecard.tables import OWN_N, has_sd, headed, pooled_label, scales_of, span_text, value_text
-from fdbcore.types.scorecard import DETECTABLE, Difference, Measure, PageWords, Scorecard, ScoredCase, ScoreRow
+from fdbcore.types.scorecard import DETECTABLE, Difference, Measure, PageWords, Scorecard, ScoreRow, ShownItem
 
 ARROWS: Final = {-1: "\N{NO-BREAK SPACE}↓", 0: "", 1: "\N{NO-BREAK SPACE}↑"}
 REFERENCES: Final = ("ceiling", "baseline")
@@ -90,7 +90,7 @@ def _wording(own: PageWords | None) -> Wording:
     return Wording("en", {}) if own is None else Wording(own.language, {**words_of_pages(own.language), **own.words})
 
 
-def _in_words(case: ScoredCase, wording: Wording) -> ScoredCase:
+def _in_words(case: ShownItem, wording: Wording) -> ShownItem:
     """A case with what the script of the page shows of it in the language of the page."""
     return replace(
         case,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from fdbcore.analysis import planned_cases
+from fdbcore.analysis import planned_calls
 from fdbcore.errors import FdbError, InputError, SettingsError
 from fdbcore.measures import Reading
 from fdbcore.protocols import Transcriber
@@ -38,7 +38,7 @@ class Hearing:
 
 
 def responses_of(run: Path, hearing: Hearing | None = None) -> tuple[list[Response], list[Problem]]:
-    """The response of each case of a run, by `planned_cases`, and the cases without a response.
+    """The response of each call of a run, by `planned_calls`, and the calls without a response.
 
     A system that declined, or that was there but silent, gave no reply: the text is None, and `reason` says why. Other
     cases are problems, and no system is scored for them: a failed call (the server was away or busy, the system
@@ -52,7 +52,7 @@ def responses_of(run: Path, hearing: Hearing | None = None) -> tuple[list[Respon
     languages = {record.id: record.locale.partition("-")[0] for record in known}
     responses: list[Response] = []
     problems: list[Problem] = []
-    for case in planned_cases(plan):
+    for case in planned_calls(plan):
         path = run / case["name"]
         try:
             silent = Response(_id_of(case), case["system"], None, trial=case["trial"], where=str(path))

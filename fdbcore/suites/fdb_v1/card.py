@@ -36,7 +36,7 @@ from fdbcore.suites.fdb_v1.over_samples import V1PairedTest, V1Range
 from fdbcore.suites.fdb_v1.samples import BACKCHANNEL, INTERRUPTION, PAUSE, TURN_TAKING, V1, Version, conditions_of
 from fdbcore.suites.fdb_v1.scoring import V1Document, V1Item
 from fdbcore.types import TurnSettings
-from fdbcore.types.scorecard import DETECTABLE, Measure, Scorecard, ScoredCase, ScoreRow, SuiteViews
+from fdbcore.types.scorecard import DETECTABLE, Measure, Scorecard, ScoreRow, ShownItem, SuiteViews
 
 NAMES: Final[Mapping[Version, str]] = {"fdb-v1": "Full-Duplex-Bench v1", "fdb-v1.5": "Full-Duplex-Bench v1.5"}
 NOTES: Final = (
@@ -174,11 +174,11 @@ def _terms(card: Scorecard) -> dict[str, str]:
     }
 
 
-def _cases(document: V1Document) -> Iterator[ScoredCase]:
+def _cases(document: V1Document) -> Iterator[ShownItem]:
     trials = max((item.trial for item in document.items), default=1)
     for item in document.items:
         did = (item.marks or {}).get("did")
-        yield ScoredCase(
+        yield ShownItem(
             item.condition,
             item.system,
             f"{item.group} {item.sample.removeprefix(item.group + '-')}".strip(),
@@ -228,7 +228,7 @@ class V1Views(SuiteViews):
         """The style of the pictures."""
         return static("lanes.css")
 
-    def picture(self, case: ScoredCase) -> str:
+    def picture(self, case: ShownItem) -> str:
         """Both sides of a sample on one axis, with its labels over them; and a table of its figures."""
         item = self._items[case.recording]
         rows = [(BY_ID[name].label, [_value(name, values)]) for name, values in item.figures.items() if name in BY_ID]

@@ -24,7 +24,7 @@ from typing import Final, Literal, Self, TypeAlias
 import numpy as np
 from msgspec import to_builtins
 
-from fdbcore.analysis import planned_cases
+from fdbcore.analysis import planned_calls
 from fdbcore.audio import AudioFile
 from fdbcore.errors import FdbError, InputError
 from fdbcore.measures import Reading
@@ -33,7 +33,7 @@ from fdbcore.recording import Label, LabelKind, PlannedCase, is_planned, located
 from fdbcore.report import why_not_held
 from fdbcore.runs import replay_outputs, users_of
 from fdbcore.runtime import query_of, split_query
-from fdbcore.sources import CLEAN_INPUT, PlannedCall, SessionInput, chunks_in, clips_in, fit_for_a_folder, labelled_span
+from fdbcore.sources import CLEAN_INPUT, CallInput, PlannedCall, chunks_in, clips_in, fit_for_a_folder, labelled_span
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Clip, Material, Problem, Side, SideA, UserLabels
 
 Version: TypeAlias = Literal["fdb-v1", "fdb-v1.5"]
@@ -267,7 +267,7 @@ def _needed_s(sample: UserSample, otherwise_s: float) -> float:
     return max((end_s + AFTER_S for _, end_s in sample.spans), default=otherwise_s)
 
 
-def session_of(clip: Clip, sample: UserSample) -> tuple[SessionInput, str]:
+def session_of(clip: Clip, sample: UserSample) -> tuple[CallInput, str]:
     """The user and the output beside it; and why words beside them cannot be read, "" if they can or there are none.
 
     InputError if there is no output, or if it has the voices of more than one side.
@@ -286,7 +286,7 @@ def session_of(clip: Clip, sample: UserSample) -> tuple[SessionInput, str]:
             except FdbError as error:
                 problems.append(f"{str(error).removeprefix(f'{beside.parent}/')}: no words, all else is scored")
     given = (str(clip.path.parent), sample.labels) if sample.labels else None
-    return SessionInput(clip.name, clip.path, output, words=words, labels=given), "; ".join(problems)
+    return CallInput(clip.name, clip.path, output, words=words, labels=given), "; ".join(problems)
 
 
 def _heard_through(path: Path, has_channel: bool = False) -> tuple[float, str | None]:
@@ -368,13 +368,13 @@ def heard_samples(
 
 
 def _of_run(version: Version, run: Path, problems: list[Problem]) -> Iterator[HeardSample]:
-    """The samples of a run, by `planned_cases`; others, and those of its data that it left out, become problems."""
+    """The samples of a run, by `planned_calls`; others, and those of its data that it left out, become problems."""
     planned = read_plan(run)
     suite = planned["plan"].get("suite")
     if suite is not None and (data := located(run, suite["data"])).is_dir():
         played = {located(run, case["clip"]["path"]) for case in planned["cases"] if case["clip"]}
         samples_in(version, data, problems, but=played)
-    for case in planned_cases(planned):
+    for case in planned_calls(planned):
         path = run / case["name"]
         try:
             with one_call(path):

@@ -39,7 +39,7 @@ from fdbcore.suites.fdb_v3.scenarios import DataCard, ExpectedCallEntry
 from fdbcore.suites.fdb_v3.tool_calls import FAILURES
 from fdbcore.types import TICKS_PER_S
 from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
-from fdbcore.types.scorecard import Figure, Measure, Scorecard, ScoredCase, ScoreRow, SuiteViews
+from fdbcore.types.scorecard import Figure, Measure, Scorecard, ScoreRow, ShownItem, SuiteViews
 
 TEST: Final = (
     "Differences are paired, on the recordings that both systems have. Shares have Newcombe's interval of two of "
@@ -116,9 +116,9 @@ def _fact(data: DataCard) -> str:
     return f"{recordings}, {counted(data.scenarios, 'scenario')}, {counted(data.speakers, 'speaker')}"
 
 
-def _case(item: V3Item, raw: Mapping[str, Any], found: V3Scores) -> ScoredCase:
+def _case(item: V3Item, raw: Mapping[str, Any], found: V3Scores) -> ShownItem:
     failures = (FAILURES[item.failure][0],) if item.failure else ()
-    return ScoredCase(
+    return ShownItem(
         item.condition,
         item.system,
         item.record,
@@ -255,12 +255,12 @@ class V3Views(SuiteViews):
             "result has a dashed outline. The dashed line is the user&#x27;s end.</p>"
         )
 
-    def picture(self, case: ScoredCase) -> str:
+    def picture(self, case: ShownItem) -> str:
         """The user's speech, the system's, and the calls on one axis; then what was expected, said and left."""
         item: V3Item = converted(case.item, V3Item)
         return render("case.html", PACKAGE, drawn=_drawn(item), facts=list(_facts(item)))
 
-    def remarks(self, case: ScoredCase) -> CallRemarks:
+    def remarks(self, case: ShownItem) -> CallRemarks:
         """The calls on spans of the call, and what became of it as facts."""
         item: V3Item = converted(case.item, V3Item)
         calls = [_remark(call) for call in item.calls if call.start_s is not None]

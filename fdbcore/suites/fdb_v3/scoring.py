@@ -17,7 +17,7 @@ from fdbcore.protocols import UsesServers
 from fdbcore.recording import Transcript, read_of_form, read_plan
 from fdbcore.runs import JudgeOptions, expected_words, replay_outputs
 from fdbcore.runtime import redacted
-from fdbcore.sources import PlannedCall, SessionInput, WordSource, word_sources_of
+from fdbcore.sources import CallInput, PlannedCall, WordSource, word_sources_of
 from fdbcore.suites.fdb_v3.cases import V3Case, cases_of, released_case, unfinished
 from fdbcore.suites.fdb_v3.compat import AsrWord, user_end_s
 from fdbcore.suites.fdb_v3.document import Read, document
@@ -104,7 +104,7 @@ def _replayed(
     base: where the paths of the records start. Results without audio are in neither.
     """
     calls = [
-        PlannedCall(SessionInput(record.id, base / record.audio.path, base / result.audio), {})
+        PlannedCall(CallInput(record.id, base / record.audio.path, base / result.audio), {})
         for record in imported.records
         for result in record.results
         if result.provider == provider and result.audio

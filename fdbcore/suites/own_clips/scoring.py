@@ -40,7 +40,7 @@ from fdbcore.runs import users_of
 from fdbcore.runtime import query_of, split_query
 from fdbcore.sources import CallTable, NameIndex, Oddities, clips_in, label_columns, read_labels, read_table
 from fdbcore.types import Clip, Material, Problem, SideA, TurnSettings, UserLabels
-from fdbcore.types.scorecard import Difference, Figure, Measure, Scorecard, Scored, ScoredCase, ScoreRow
+from fdbcore.types.scorecard import Difference, Figure, Measure, Scorecard, Scored, ScoreRow, ShownItem
 
 NAME: Final = "clips"
 LABELS: Final = "labels"
@@ -353,10 +353,10 @@ def _scale(name: str) -> Measure:
     )
 
 
-def _cases(document: Mapping[str, Any]) -> Iterator[ScoredCase]:
+def _cases(document: Mapping[str, Any]) -> Iterator[ShownItem]:
     several = len({item["trial"] for item in document["items"]}) > 1
     for item in document["items"]:
-        yield ScoredCase(
+        yield ShownItem(
             item["line"],
             item["system"],
             item["clip"],

@@ -25,7 +25,7 @@ from fdbcore.suites.staged.rows import EVENTS_MEAN, FAMILIES_MEAN, LABELS, SCALE
 from fdbcore.suites.staged.scenarios import EVENT_SCORES
 from fdbcore.types import TICKS_PER_S, clock_text
 from fdbcore.types.remarks import CallRemarks, Remark, RemarkRow
-from fdbcore.types.scorecard import Scorecard, ScoredCase, ScoreRow, SuiteViews
+from fdbcore.types.scorecard import Scorecard, ScoreRow, ShownItem, SuiteViews
 
 OURS: Final = "The examiner is ours: these rows do not stand beside published ones of another examiner and judge."
 PUBLISHED: Final = (
@@ -58,7 +58,7 @@ class StagedViews(SuiteViews):
         """The style of curves."""
         return static("results.css", __package__)
 
-    def picture(self, case: ScoredCase) -> str:
+    def picture(self, case: ShownItem) -> str:
         """The goals of a dialogue with what became of each, and its scores, as HTML."""
         item: StagedItem = converted(case.item, StagedItem)
         rows = [
@@ -71,7 +71,7 @@ class StagedViews(SuiteViews):
         ]
         return render("dialogue.html", __package__, columns=COLUMNS, rows=rows, facts=list(_scores(item)))
 
-    def remarks(self, case: ScoredCase) -> CallRemarks:
+    def remarks(self, case: ShownItem) -> CallRemarks:
         """Its goals and its judged events as remarks on spans of the call; its scores as facts."""
         item: StagedItem = converted(case.item, StagedItem)
         facts = [
@@ -187,12 +187,12 @@ def _says_more(row: ScoreRow, rows: Sequence[ScoreRow]) -> bool:
     return (row.subset == EVENTS_MEAN and ns[""] > 1) or (row.subset == FAMILIES_MEAN and min(ns.values()) > 1)
 
 
-def _cases(document: StagedDocument) -> Iterator[ScoredCase]:
+def _cases(document: StagedDocument) -> Iterator[ShownItem]:
     names = {(each.pacing, each.examiner): name for name, each in document.conditions.items()}
     trials = max((item.trial for item in document.items), default=1)
     for item in document.items:
         verdicts = [goal.verdict for goal in item.goals]
-        yield ScoredCase(
+        yield ShownItem(
             names[item.pacing, item.examiner],
             item.system,
             item.scenario,

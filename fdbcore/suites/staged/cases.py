@@ -39,7 +39,7 @@ from fdbcore.recording import (
     converted,
     outcome_in,
     read_plan,
-    state_of_case,
+    state_of_call,
 )
 from fdbcore.suites.staged.goals import GoalResult, goal_values, goals_of
 from fdbcore.types import TICKS_PER_S, Problem
@@ -192,7 +192,7 @@ def _without_copies(
     problems = []
     calls: list[StagedCase | LostCall] = [*cases, *lost]
     for each in calls:
-        meta = state_of_case(each.path)
+        meta = state_of_call(each.path)
         if "created" in meta:
             kept = first.setdefault((each.system, each.path.name, meta["created"]), each.path)
             if kept != each.path:

@@ -15,7 +15,7 @@ from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, ScoredSe
 from fdbcore.suites.dialogue_acts.scoring.findings import leads
 from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem, Kind, condition_of
 from fdbcore.types import Problem
-from fdbcore.types.scorecard import Scorecard, ScoredCase, ScoreRow, Telling
+from fdbcore.types.scorecard import Scorecard, ScoreRow, ShownItem, Telling
 
 AS_PRINTED: Final = "Table 1 of the paper, as printed, not measured here; it states neither n nor which SD"
 KINDS: Final = (*get_args(Kind), "published")
@@ -181,10 +181,10 @@ def name_of(one: ActsItem | Diagnosis) -> str:
     return "ceiling" if one.kind == "ceiling" else one.system
 
 
-def _case(item: ActsItem, document: ActsDocument) -> ScoredCase:
+def _case(item: ActsItem, document: ActsDocument) -> ShownItem:
     verdict, live = item.response.verdict, item.response.live
     texts = item.reference.text, item.response.text or "", item.background
-    return ScoredCase(
+    return ShownItem(
         condition_of(item.set, item.annotator),
         name_of(item),
         item.id,

@@ -17,7 +17,7 @@ from fdbcore.suites.dialogue_acts.page.phrases import OPERATIONS, PACKAGE, acts_
 from fdbcore.suites.dialogue_acts.records import LiveReply, Step
 from fdbcore.suites.dialogue_acts.scoring.scores import ActsItem, ContentVerdict
 from fdbcore.suites.dialogue_acts.tag_sets import TagJson, TagSet, paper_acts, parsed
-from fdbcore.types.scorecard import ScoredCase
+from fdbcore.types.scorecard import ShownItem
 
 WIDTH: Final = 420
 MARGIN: Final = 6
@@ -55,7 +55,7 @@ Path: TypeAlias = Sequence[tuple[float, Block | None, Block | None]]
 """Of each step of an alignment its cost, and the acts of the reference and of the reply that it takes."""
 
 
-def view(case: ScoredCase) -> str:
+def view(case: ShownItem) -> str:
     """The view of a case on the page, as HTML: the background of the user, and the picture."""
     item: ActsItem = case.item["item"]
     background = item.background

@@ -16,7 +16,7 @@ from fdbcore.suites.dialogue_acts.scoring.document import ActsDocument, read
 from fdbcore.suites.dialogue_acts.scoring.scores import condition_of
 from fdbcore.suites.dialogue_acts.tag_sets import NO_ACT, TagSet, paper_acts, parsed
 from fdbcore.suites.dialogue_acts.turns import view as turn_view
-from fdbcore.types.scorecard import PageWords, Scorecard, ScoredCase, SuiteViews
+from fdbcore.types.scorecard import PageWords, Scorecard, ShownItem, SuiteViews
 
 OPEN: Final = 2  # diagnoses; the others are folded
 MOST: Final = 6  # acts in a list
@@ -61,7 +61,7 @@ class ActsViews(SuiteViews):
         signs = [*acts, *((word, f"part {word}", "") for word in PARTS.values())]
         return render("legend.html", PACKAGE, definitions=definitions(), signs=signs)
 
-    def picture(self, case: ScoredCase) -> str:
+    def picture(self, case: ShownItem) -> str:
         """The user's request and the alignment."""
         return view(case)
 
