@@ -26,7 +26,7 @@ RATERS: Final = ("ann", "ben")
 TAGS_WRONG, REFERENCES_WRONG, DISPUTED = 0.1, 0.05, 6
 """How often a rater is wrong about a class, and about a reference; and how many references are planted as wrong."""
 PER_WED, NOISE, NOISE_OF_DIALOGUES = 2.0, 0.7, 0.5
-"""A reply is rated 4 less 2 WED, and a dialogue as the judge marks it, with the noise of each rater."""
+"""A reply is rated 4 less 2 WED, and a dialogue as the judge scores it, with the noise of each rater."""
 
 Row = dict[str, str]
 
