@@ -14,7 +14,7 @@ from .numbers import whole_of as whole_of
 from .redaction import clean as clean
 from .redaction import redacted as redacted
 from .shape import known_part as known_part
-from .shape import misfits as misfits
+from .shape import shape_problems as shape_problems
 from .shape import unexpected as unexpected
 from .shape import unknown_fields as unknown_fields
 from .shape import without_empty as without_empty

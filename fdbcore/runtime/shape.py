@@ -18,7 +18,7 @@ _PLURALS: Final[Mapping[Any, str]] = {int: "whole numbers", float: "numbers", bo
 _SHOWN_CHARACTERS: Final = 60
 
 
-def misfits(value: object, expected: Any, where: str) -> Iterator[Problem]:  # noqa: ANN401
+def shape_problems(value: object, expected: Any, where: str) -> Iterator[Problem]:  # noqa: ANN401
     """Problems that keep `value` from being of the type `expected`: typed dictionaries, Structs, lists, literals,
     texts, numbers and flags; of a dictionary whose values have no type, any table does.
 
@@ -98,7 +98,7 @@ def _table(value: object, expected: Any, where: str) -> Iterator[Problem]:  # no
         yield Problem(where, f"expected {', '.join(missing)}, got none")
     for name, (kind, _) in fields.items():
         if name in value:
-            yield from misfits(value[name], kind, f"{where}: {name}")
+            yield from shape_problems(value[name], kind, f"{where}: {name}")
 
 
 def _list(value: object, item: Any, where: str) -> Iterator[Problem]:  # noqa: ANN401
@@ -107,7 +107,8 @@ def _list(value: object, item: Any, where: str) -> Iterator[Problem]:  # noqa: A
         return
     for number, each in enumerate(value, 1):
         has_id = isinstance(each, dict) and isinstance(each.get("id"), str) and each["id"]
-        yield from misfits(each, item, f"{where.rpartition(': ')[0]}: {each['id']}" if has_id else f"{where} {number}")
+        place = f"{where.rpartition(': ')[0]}: {each['id']}" if has_id else f"{where} {number}"
+        yield from shape_problems(each, item, place)
 
 
 def _fits(value: object, kind: type) -> bool:

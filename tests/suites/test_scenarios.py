@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from fdbcore.errors import InputError
 from fdbcore.suites.schemas import schema
 from fdbcore.suites.staged.scenario_files import read_set
-from fdbcore.suites.staged.scenarios import builtin_families, family_faults
+from fdbcore.suites.staged.scenarios import builtin_families, family_problems
 
 GOOD = """\
 schema = "fdbcore.scenarios/1"
@@ -227,7 +227,7 @@ def test_every_family_has_its_rubric_in_two_wordings_and_daily_has_none() -> Non
         name: [len(each.levels) + len(each.check) for each in family.rubric] for name, family in families.items()
     } == {"daily": [], "correction": [5, 5], "entity": [5, 5], "safety": [5, 5]}
     assert [len(family.classes) for family in families.values()] == [5, 3, 4, 11]
-    assert not [problem for family in families.values() for problem in family_faults(family, (), "")]
+    assert not [problem for family in families.values() for problem in family_problems(family, (), "")]
 
 
 def test_the_published_schema_is_what_the_reader_takes(file: Path) -> None:

@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from fdbcore._ext.align import FACTOR_ONE
 from fdbcore.errors import InputError
-from fdbcore.runtime import misfits, unexpected, utf8_text
+from fdbcore.runtime import shape_problems, unexpected, utf8_text
 from fdbcore.runtime.toml_values import toml_values
 
 DATA: Final = Path(str(files("fdbcore.suites.dialogue_acts"))) / "data"
@@ -177,7 +177,7 @@ def checked(path: Path) -> tuple[TagSetJson, list[str]]:
 
 def faults(content: TagSetJson) -> Iterator[str]:
     """Faults of the content of a file, a line each: where, what was expected, what was found."""
-    of_shape = [f"{where}: {reason}".lstrip(": ") for where, reason in misfits(content, TagSetJson, "")]
+    of_shape = [f"{where}: {reason}".lstrip(": ") for where, reason in shape_problems(content, TagSetJson, "")]
     if of_shape:
         yield from of_shape
         return

@@ -22,7 +22,7 @@ from msgspec import UNSET
 from fdbcore.audio import AudioFile
 from fdbcore.errors import InputError
 from fdbcore.recording import converted
-from fdbcore.runtime import json_value, known_part, misfits, read_whole, unknown_fields, without_empty
+from fdbcore.runtime import json_value, known_part, read_whole, shape_problems, unknown_fields, without_empty
 from fdbcore.suites.fdb_v3.cases import SystemResult
 from fdbcore.suites.fdb_v3.compat import AsrWord, LoggedCall, user_end_s
 from fdbcore.suites.fdb_v3.scenarios import (
@@ -339,7 +339,7 @@ def known_table(content: Any, kind: Any, where: str) -> tuple[dict[str, Any], se
     """
     content = without_empty(content, UNTOUCHED)
     known: dict[str, Any] = known_part(content, kind)
-    if faults := list(misfits(known, kind, where)):
+    if faults := list(shape_problems(known, kind, where)):
         raise InputError("; ".join(f"{fault.where}: {fault.reason}" for fault in faults))
     return known, set(unknown_fields(content, kind))
 

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from fdbcore.audio import AudioFile
 from fdbcore.errors import FdbError
 from fdbcore.recording import converted
-from fdbcore.runtime import json_value, misfits, read_whole, resolved
+from fdbcore.runtime import json_value, read_whole, resolved, shape_problems
 from fdbcore.suites.fdb_v3.world import ANY, FUNCTIONS, REFERENCE, FunctionCall, outcome
 from fdbcore.types import TICKS_PER_S, Problem
 
@@ -182,7 +182,7 @@ def look_at(path: Path) -> tuple[RecordedScenarioFile | None, list[Problem]]:
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         got = content.get("schema", "none") if isinstance(content, dict) else type(content).__name__
         return None, [Problem(str(path), f'expected "schema": "{SCHEMA}", got {got!r}')]
-    if faults := list(misfits(content, RecordedScenarioFile, str(path))):
+    if faults := list(shape_problems(content, RecordedScenarioFile, str(path))):
         return None, faults
     found: RecordedScenarioFile = converted(content, RecordedScenarioFile)
     return found, list(dict.fromkeys(fault for _, faults in by_record(found, path) for fault in faults))
@@ -192,10 +192,10 @@ def by_record(file: RecordedScenarioFile, path: Path) -> Iterator[tuple[Recorded
     """Each record with its faults. path: of the file."""
     ids = Counter(record.id for record in file.record)
     for record in file.record:
-        yield record, list(_faults_of(record, ids[record.id], path))
+        yield record, list(_problems_of(record, ids[record.id], path))
 
 
-def _faults_of(record: RecordedScenarioEntry, n_of_id: int, path: Path) -> Iterator[Problem]:
+def _problems_of(record: RecordedScenarioEntry, n_of_id: int, path: Path) -> Iterator[Problem]:
     where = f"{path}: {record.id}"
     if n_of_id > 1:
         yield Problem(f"{where}: id", f"expected an id of its own, got that of {n_of_id} records")

@@ -22,7 +22,7 @@ from msgspec import UNSET, to_builtins
 
 from fdbcore.errors import InputError, nearest
 from fdbcore.recording import converted
-from fdbcore.runtime import misfits, parsed_json, read_whole, unexpected
+from fdbcore.runtime import parsed_json, read_whole, shape_problems, unexpected
 from fdbcore.runtime.toml_values import toml_values
 from fdbcore.suites.staged.scenarios import (
     SCHEMA,
@@ -34,7 +34,7 @@ from fdbcore.suites.staged.scenarios import (
     StagedGoal,
     builtin_families,
     closings,
-    family_faults,
+    family_problems,
 )
 from fdbcore.types import Problem
 
@@ -87,7 +87,7 @@ _ROLE: Final = re.compile(r"\*\*Roleplay (.+?)\*\*")
 _CORRECTS: Final = re.compile(r"T(\d{1,9})(?: corrects T(\d{1,9}))?")
 
 
-def scenario_faults(scenario: Scenario, families: Mapping[str, Family], where: str) -> Iterator[Problem]:
+def scenario_problems(scenario: Scenario, families: Mapping[str, Family], where: str) -> Iterator[Problem]:
     """The reasons why a scenario cannot be used. where: "FILE: ID"."""
     family = families.get(scenario.family)
     if not _ID.fullmatch(scenario.id):
@@ -111,13 +111,13 @@ def scenario_faults(scenario: Scenario, families: Mapping[str, Family], where: s
     if limits.max_s <= 0:
         yield unexpected(f"{where}: limits: max_s", "more than 0", limits.max_s)
     for number, goal in enumerate(scenario.goals, 1):
-        yield from _goal_faults(goal, f"{where}: goal {number}")
+        yield from _goal_problems(goal, f"{where}: goal {number}")
         if not goal.say and any(each.say for each in scenario.goals):
             yield Problem(f"{where}: goal {number}: say", "expected a text, as other goals have one, got none")
-    yield from _part_faults(scenario, where)
+    yield from _part_problems(scenario, where)
 
 
-def _goal_faults(goal: StagedGoal, where: str) -> Iterator[Problem]:
+def _goal_problems(goal: StagedGoal, where: str) -> Iterator[Problem]:
     if (goal.rephrase or goal.probe) and not goal.say:
         yield Problem(f"{where}: say", "expected a text beside rephrase and probe, got none")
     for text in goal.words:
@@ -138,7 +138,7 @@ def _goal_faults(goal: StagedGoal, where: str) -> Iterator[Problem]:
                 yield unexpected(f"{where}: {name}", "words in lower case, with a space between them", phrase)
 
 
-def _part_faults(scenario: Scenario, where: str) -> Iterator[Problem]:
+def _part_problems(scenario: Scenario, where: str) -> Iterator[Problem]:
     count = len(scenario.goals)
     for number, correction in enumerate(scenario.corrections, 1):
         place = f"{where}: correction {number}"
@@ -271,17 +271,17 @@ def look_at(names: Sequence[str]) -> tuple[ScenarioSet, list[Problem]]:
         except InputError as error:
             faults.append(Problem(place, str(error)))
             continue
-        faults += misfits(content, ScenarioFile, place)
+        faults += shape_problems(content, ScenarioFile, place)
         contents[place] = _well_formed(content)
     families, own = dict(builtin_families()), list[Family]()
     for place, each in contents.items():
         for family in each.families:
-            faults += family_faults(family, families, f"{place}: {family.id}")
+            faults += family_problems(family, families, f"{place}: {family.id}")
             own.append(family)
             families.setdefault(family.id, family)
     placed = [(place, scenario) for place, each in contents.items() for scenario in each.scenarios]
     for place, scenario in placed:
-        faults += scenario_faults(scenario, families, f"{place}: {scenario.id}")
+        faults += scenario_problems(scenario, families, f"{place}: {scenario.id}")
     faults += _repeated(placed)
     credit = dict.fromkeys(each.credit for each in contents.values() if each.credit)
     return ScenarioSet(tuple(scenario for _, scenario in placed), families, tuple(own), tuple(credit)), faults
@@ -292,7 +292,7 @@ def _well_formed(content: Mapping[str, Any]) -> ScenarioFile:
     kept = {"schema": SCHEMA, **{name: content[name] for name in ("credit",) if isinstance(content.get(name), str)}}
     for name, kind in (("family", Family), ("scenario", Scenario)):
         if isinstance(tables := content.get(name), list):
-            kept[name] = [table for table in tables if not any(misfits(table, kind, ""))]
+            kept[name] = [table for table in tables if not any(shape_problems(table, kind, ""))]
     found: ScenarioFile = converted(kept, ScenarioFile)
     return found
 
@@ -365,7 +365,7 @@ def _scenario(split: str, task: Any, language: str, where: str) -> Scenario:  # 
     if not isinstance(task, dict):
         raise InputError(f"{where}: expected a table, got {task!r:.60}")
     read = {name: task[name] for name in ReleasedTask.__annotations__ if name in task}
-    for fault in misfits(read, ReleasedTask, where):
+    for fault in shape_problems(read, ReleasedTask, where):
         raise InputError(f"{fault.where}: {fault.reason}")
     where = f"{where.rpartition(': ')[0]}: {task['id']}"
     goals = task.get("staged_reveal")

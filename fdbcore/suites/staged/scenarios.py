@@ -98,7 +98,7 @@ class Family(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         return () if self.score is UNSET else self.score.rubric
 
 
-def family_faults(family: Family, known: Collection[str], where: str) -> Iterator[Problem]:
+def family_problems(family: Family, known: Collection[str], where: str) -> Iterator[Problem]:
     """Faults of a family of the right form. known: the ids of other families. where: "FILE: ID"."""
     if family.id in known:
         yield unexpected(f"{where}: id", f"another id than {', '.join(known)}", family.id)
