@@ -155,6 +155,9 @@ def test_doors_open_and_each_of_their_names_is_asked_for(stub: Path) -> None:
     names = [alias.name for node in tree(stub).body if isinstance(node, ast.ImportFrom) for alias in node.names]
     assert sorted(importlib.import_module(package).__all__) == sorted({*names})
     assert all(hasattr(importlib.import_module(package), name) for name in names)
+    assert not {*names} & {source.stem for source in stub.parent.glob("*.py")}, (
+        "whoever imports the module hides the name"
+    )
     if package != "fdbcore":
         asked = {
             alias.name

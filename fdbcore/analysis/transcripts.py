@@ -26,7 +26,7 @@ from fdbcore.errors import AudioError, FdbError, PartyError, SettingsError
 from fdbcore.measures.echo_free import echo_free_activity
 from fdbcore.measures.reading import Reading
 from fdbcore.protocols import Transcriber
-from fdbcore.recording.transcripts import Transcript, as_stored, hashed_audio, keep_transcript, transcripts
+from fdbcore.recording.kept_transcripts import Transcript, as_stored, hashed_audio, keep_transcript, transcripts
 from fdbcore.sources.recorded import audio_state, changed_source
 from fdbcore.sources.word_files import KnownWords
 from fdbcore.sources.word_source import WordSource

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from fdbcore.measures.dialogue import Spans
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.transcripts import Doubts, Transcript
+from fdbcore.recording.kept_transcripts import Doubts, Transcript
 from fdbcore.types import SIDES, TICK_MS, Side, Span
 from fdbcore.types.units import Tick
 from fdbcore.types.words import TimedWord, as_text

@@ -11,6 +11,8 @@ from .form import kept_of_form as kept_of_form
 from .form import of_form as of_form
 from .form import one_call as one_call
 from .form import read_of_form as read_of_form
+from .kept_transcripts import Transcript as Transcript
+from .kept_transcripts import transcripts as transcripts
 from .labels import KeptLabels as KeptLabels
 from .labels import Label as Label
 from .labels import LabelKind as LabelKind
@@ -24,6 +26,4 @@ from .run import is_recorded as is_recorded
 from .run import outcome_in as outcome_in
 from .run import read_plan as read_plan
 from .run import state_of_call as state_of_call
-from .transcripts import Transcript as Transcript
-from .transcripts import transcripts as transcripts
 from .versions import installed_versions as installed_versions

@@ -55,11 +55,11 @@ from fdbcore.recording.files import (
 )
 from fdbcore.recording.form import MOST_TICKS, damaged, of_form, read_of_form
 from fdbcore.recording.health import EarlierHealth, Health
+from fdbcore.recording.kept_transcripts import GivenWords, Transcript, transcripts
 from fdbcore.recording.labels import KeptLabels, given_labels, within_session
 from fdbcore.recording.left_out import LeftOut, heard_spans, is_kept, kept_spans
 from fdbcore.recording.meta import Outcome, Parties, RecordingMeta, left_out_of, read_meta
 from fdbcore.recording.places import located
-from fdbcore.recording.transcripts import GivenWords, Transcript, transcripts
 from fdbcore.runtime.json_values import parsed_json
 from fdbcore.types import SAMPLE_RATE_HZ, SIDES, TICKS_PER_S, Side, Span, TurnEvent
 from fdbcore.types.timing import MeasuredSide

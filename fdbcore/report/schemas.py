@@ -23,9 +23,9 @@ from fdbcore.analysis.trends import RunTrend
 from fdbcore.measures.costs import RunCosts
 from fdbcore.measures.moments import Moment
 from fdbcore.recording.health import HealthFinding
+from fdbcore.recording.kept_transcripts import SideWords
 from fdbcore.recording.labels import Label
 from fdbcore.recording.run import Corpus, PlannedRun
-from fdbcore.recording.transcripts import SideWords
 from fdbcore.report.call.document import Document, Event, ReplayedCalls
 from fdbcore.report.checkup import Checkup
 from fdbcore.report.scorecard.document import ScorecardDocument

@@ -6,8 +6,6 @@ from .asking import KeptAnswers as KeptAnswers
 from .estimates import expected_usd as expected_usd
 from .estimates import expected_use as expected_use
 from .estimates import tokens_of as tokens_of
-from .expected_words import expected_hearing as expected_hearing
-from .expected_words import expected_words as expected_words
 from .judge_flags import JUDGE as JUDGE
 from .judge_flags import MAX_COST as MAX_COST
 from .judge_flags import PUBLISHED as PUBLISHED
@@ -22,6 +20,8 @@ from .plan import users_of as users_of
 from .replay_many import replay_into as replay_into
 from .replay_many import replay_outputs as replay_outputs
 from .services import ends_soon as ends_soon
+from .transcriber_use import expected_hearing as expected_hearing
+from .transcriber_use import expected_words as expected_words
 from .verdicts import VERDICT as VERDICT
 from .verdicts import Verdict as Verdict
 from .verdicts import check_verdict as check_verdict

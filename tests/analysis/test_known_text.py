@@ -14,7 +14,7 @@ from helpers.voices import write
 
 from fdbcore.audio.speech import without_edges
 from fdbcore.models.asr.alignment import Aligner
-from fdbcore.recording.transcripts import Transcript, transcripts
+from fdbcore.recording.kept_transcripts import Transcript, transcripts
 from fdbcore.registry import speaker
 from fdbcore.types import SAMPLE_RATE_HZ, Pcm
 

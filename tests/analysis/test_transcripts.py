@@ -34,7 +34,7 @@ from fdbcore.measures.reading import Reading
 from fdbcore.models.packaged import packaged, why_not
 from fdbcore.protocols import Transcriber
 from fdbcore.recording.files import WORDS
-from fdbcore.recording.transcripts import Transcript, transcripts
+from fdbcore.recording.kept_transcripts import Transcript, transcripts
 from fdbcore.registry import speaker, transcriber
 from fdbcore.sources.word_source import word_source_of
 from fdbcore.types import SAMPLE_RATE_HZ

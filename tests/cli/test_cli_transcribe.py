@@ -12,7 +12,7 @@ from helpers.commands import command, done
 from helpers.schema import validator
 from helpers.voices import write
 
-from fdbcore.recording.transcripts import transcripts
+from fdbcore.recording.kept_transcripts import transcripts
 
 A = [Word("one", 1.0, 1.4), Word("two", 1.5, 1.9), Word("five", 6.0, 6.5)]
 B = [Word("three", 3.0, 3.5), Word("four", 3.6, 4.0)]

@@ -28,10 +28,10 @@ from fdbcore.recording.files import (
     WORDS,
     write_beside,
 )
+from fdbcore.recording.kept_transcripts import Transcript, keep_transcript
 from fdbcore.recording.labels import Label, keep_labels
 from fdbcore.recording.meta import Outcome
 from fdbcore.recording.run import CORPUS
-from fdbcore.recording.transcripts import Transcript, keep_transcript
 from fdbcore.runs.amend import keep_log
 from fdbcore.runs.folder import RunFolder
 from fdbcore.sources.agent_logs import LogFile

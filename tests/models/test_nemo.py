@@ -26,7 +26,7 @@ from fdbcore.errors import FdbError, MissingExtraError, PartyError, SettingsErro
 from fdbcore.models.asr import _nemo
 from fdbcore.models.asr.nemo import NICENESS
 from fdbcore.protocols import Transcriber
-from fdbcore.recording.transcripts import transcripts
+from fdbcore.recording.kept_transcripts import transcripts
 from fdbcore.registry import live_transcriber, transcriber
 from fdbcore.runtime.live_calls import live_calls
 from fdbcore.types.words import TimedWord

@@ -13,7 +13,7 @@ from helpers.documents import document_of
 from helpers.schema import validator
 
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.transcripts import Transcript, keep_transcript
+from fdbcore.recording.kept_transcripts import Transcript, keep_transcript
 from fdbcore.report.call.page import page, write_report
 from fdbcore.runs.amend import keep_log
 from fdbcore.sources.agent_logs import LogFile

@@ -7,7 +7,7 @@ from typing import Final
 
 from fdbcore.analysis.transcripts import CallToHear, hear_calls, seconds_to_hear
 from fdbcore.measures.reading import Reading
-from fdbcore.recording.transcripts import Transcript
+from fdbcore.recording.kept_transcripts import Transcript
 from fdbcore.runs.estimates import WORDS_PER_S, expected_usd, priced_on
 from fdbcore.sources.word_source import WordSource
 from fdbcore.types import SIDES, TICKS_PER_S, Side
