@@ -97,7 +97,7 @@ def test_a_transcriber_that_cannot_do_it_is_wrong_usage(
     without = told(run, "--transcriber", listener.address_of("gpt-4o-transcribe"))
     assert without.startswith("Error: openai:gpt-4o-transcribe gives no word times: response_format 'verbose_json' is")
     assert told(run, "--transcriber", "moonshine") == (
-        "Error: --transcriber: expected one of known-text, nemo, openai, told, whisper, words, got 'moonshine'"
+        "Error: --transcriber: expected one of known-text, nemo, openai, self-reported, whisper, words, got 'moonshine'"
     )
     assert told(run, "--transcriber", "whisper:huge").startswith(
         "Error: --transcriber: whisper: expected the size base"

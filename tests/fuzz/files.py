@@ -44,7 +44,7 @@ report {0} --quiet|report {0} --call c1 --json|report {0} --embed --call c1|repo
 report {0} --baseline old --comment out.md --junit out.xml|report {0} --gate defaults|doctor {0}/c0|score {0}/c0|
 score {0} --jobs 1 --by language --out out|score {0} --jobs 1 --sensitivity --vad energy --out out|
 export {0} --format json --out out|export {0} --format turnbench --out out|
-export {0} --format fdb2 --out out|transcribe {0} --transcriber told|replay {0}/c0 --out out|
+export {0} --format fdb2 --out out|transcribe {0} --transcriber self-reported|replay {0}/c0 --out out|
 agree {0} labels/labels.csv|gate init {0} --out out.toml"""
 REPLAY: Final = "replay calls/c0.wav --vad energy --out out"
 ACTS: Final = "score --suite dialogue-acts good.jsonl --references records.jsonl"

@@ -308,7 +308,7 @@ class TestScores:
         score = ("score", "--suite", "staged", held, "--transcriber", "self-reported", "--out", tmp_path / "s")
         found = printed(*score)
         goals, words = found["warnings"]
-        assert "because told has no words of the system; --transcriber whisper" in goals
+        assert "because self-reported has no words of the system; --transcriber whisper" in goals
         call = held / "daily.ordering.90.fast"
         assert words == f"self-reported: no words of B in {call} and 1 more: it did not tell what it said"
         shown = command(*score)
@@ -356,7 +356,7 @@ class TestScores:
         run = hold(tmp_path, "--system", f"scripted:{tmp_path / 'says.toml'}")
         score = ("score", "--suite", "staged", run, "--out", tmp_path / "s")
         (note,) = printed(*score)["notes"]
-        assert "--transcriber told takes what the system tells of its own words" in note
+        assert "--transcriber self-reported takes what the system tells of its own words" in note
         found = printed(*score, "--transcriber", "self-reported")
         assert (found["warnings"], found["notes"]) == ([], [])
 
