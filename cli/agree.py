@@ -1,7 +1,5 @@
 """`fdbcore agree`: how far annotators agree."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Lines of commands on a terminal: errors break between words, and verdicts have a colour."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """`fdbcore report` with a baseline, gates, figures or several runs: writes what compares, and decides the exit code."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The progress of `fdbcore replay`, and the screen of a run."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

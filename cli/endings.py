@@ -1,7 +1,5 @@
 """Ends a command that went wrong with one line and an exit code, never with a traceback."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

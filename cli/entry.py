@@ -1,7 +1,5 @@
 """The entry point of the `fdbcore` command."""
 
-from __future__ import annotations
-
 from .exits import ends_at_once
 
 

@@ -1,7 +1,5 @@
 """Takes secrets, and nothing else, from the file `.env` of the current folder, which may come from somebody else."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """`fdbcore export`: writes recordings in the formats of other tools."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,7 +71,7 @@ def export(run: Path | None, fmt: str, out: Path | None) -> None:
     sys.exit(FAILED if failed else DONE)
 
 
-def _why_left_out(call: Call, fmt: str) -> str | None:
+def _why_left_out(call: "Call", fmt: str) -> str | None:
     """The reason why a call of the run is not exported; None if it is.
 
     A call that failed is left out even if an earlier replay has left a recording under its name."""

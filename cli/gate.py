@@ -1,7 +1,5 @@
 """`fdbcore gate init`: writes a file of gates to begin with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

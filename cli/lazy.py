@@ -1,7 +1,5 @@
 """A click group that imports a command only when it is called, so that `--help` stays fast."""
 
-from __future__ import annotations
-
 import errno
 import importlib
 import sys

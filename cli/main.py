@@ -1,7 +1,5 @@
 """The `fdbcore` command and its subcommands: one file each, imported when the subcommand is called."""
 
-from __future__ import annotations
-
 import sys
 from io import TextIOWrapper
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`fdbcore models`: fetches the local models, and lists them."""
 
-from __future__ import annotations
-
 import click
 
 from .endings import one_line

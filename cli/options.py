@@ -1,7 +1,5 @@
 """Options that several commands share: one name means the same everywhere."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -138,7 +136,7 @@ since = click.option("--since", metavar="TIME", callback=_utc, help="Take calls 
                      "2026-11-20) from the table of the run, and look at the files of later calls alone.")  # fmt: skip
 
 
-def read_run(path: Path, since: str = "") -> Run:
+def read_run(path: Path, since: str = "") -> "Run":
     """The run in a folder that the user named. Raises InputError if it is not a run: the argument is wrong.
 
     since: see `Run`.
@@ -154,7 +152,7 @@ def read_run(path: Path, since: str = "") -> Run:
         raise InputError(str(error)) from error
 
 
-def tell_damaged(command: str, calls: Iterable[Call]) -> int:
+def tell_damaged(command: str, calls: Iterable["Call"]) -> int:
     """Print which of these calls have damaged files; FAILED if one counts nowhere for that."""
     calls = [call for call in calls if call.is_unreadable or call.damaged_beside]
     lines = [line for call in calls for line in call.damaged_beside or [str(call.reason)]]

@@ -1,7 +1,5 @@
 """`fdbcore rate`: makes the page on which people rate conversations."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

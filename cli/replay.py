@@ -1,7 +1,5 @@
 """`fdbcore replay`: measures recorded conversations."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,7 +83,7 @@ def replay(as_json: bool, quiet: bool, **asked: Any) -> None:  # noqa: ANN401
             sys.exit(INTERRUPTED)
 
 
-def _alone(plan: PlannedReplay, screen: ReplayScreen, as_json: bool, quiet: bool) -> int:
+def _alone(plan: "PlannedReplay", screen: ReplayScreen, as_json: bool, quiet: bool) -> int:
     """Replay one session, print the results, and return the exit code."""
     from fdbcore.recording.files import json_pieces
     from fdbcore.recording.places import located
@@ -111,7 +109,7 @@ def _alone(plan: PlannedReplay, screen: ReplayScreen, as_json: bool, quiet: bool
     return FAILED if reading.damages or refused else DONE
 
 
-def _several(plan: PlannedReplay, screen: ReplayScreen, as_json: bool, quiet: bool) -> int:
+def _several(plan: "PlannedReplay", screen: ReplayScreen, as_json: bool, quiet: bool) -> int:
     """Replay several sessions, print a summary of their run, and return the exit code."""
     from fdbcore.runs.pages import summary_of
     from fdbcore.runs.replays import replayed_run

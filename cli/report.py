@@ -1,7 +1,5 @@
 """`fdbcore report`: writes tables and pages of a run from its recordings."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

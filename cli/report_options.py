@@ -1,7 +1,5 @@
 """The options of `fdbcore report`, and which of them go together."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Writes the pages that `fdbcore report` is asked for: of a run, or of single calls."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable
 from pathlib import Path

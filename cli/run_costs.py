@@ -1,7 +1,5 @@
 """The output of `fdbcore run --dry-run`: how many calls, hours and USD a run takes, and what goes to whom."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """The output of `fdbcore run` as the run goes on, its results, and its exit code."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 

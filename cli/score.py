@@ -1,7 +1,5 @@
 """`fdbcore score`: scores a run with confidence intervals, or replies by the measures of a suite."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

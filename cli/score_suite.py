@@ -1,7 +1,5 @@
 """`fdbcore score --suite`: prints what a benchmark says of systems, or what it would ask of others."""
 
-from __future__ import annotations
-
 import json
 
 import click

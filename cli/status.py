@@ -1,7 +1,5 @@
 """A status that a terminal shows below its lines while work goes on, and removes afterwards."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -48,7 +46,7 @@ class Status:
         self._last: tuple[Any, ...] = ("",)
         self._watching = ExitStack()
 
-    def __enter__(self) -> Status:
+    def __enter__(self) -> "Status":
         self._watching.enter_context(watching_waits(self.wait))
         return self
 

@@ -1,7 +1,5 @@
 """The names, options and commands that benchmarks add to the command line."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import signal

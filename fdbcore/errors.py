@@ -16,8 +16,6 @@
 A message is one line. It says what failed, where, what was expected and what was found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """The names that a user may type, and the module behind each. A module is imported only when its name is used."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys
@@ -295,7 +293,7 @@ def suites() -> list[str]:
     return list(SUITES | _installed(SUITE_ENTRY_POINTS))
 
 
-def suite(name: str) -> Suite:
+def suite(name: str) -> "Suite":
     """The benchmark of that name. SettingsError if unknown."""
     found: Suite = resolve("suite", SUITES | _installed(SUITE_ENTRY_POINTS), name)
     return found

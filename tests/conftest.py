@@ -2,8 +2,6 @@
 `--nemo`, `--emulated`. Property tests are bounded in the ordinary run, and long with `--fuzz`.
 """
 
-from __future__ import annotations
-
 import datetime
 import inspect
 import ipaddress

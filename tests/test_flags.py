@@ -1,7 +1,5 @@
 """Tests that run by a flag alone: whatever `-m` says, no flag, no such test."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The shape of the project: who imports whom, what is public, what ships, and what importing costs."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """The calls of a run by each of their columns: the groups, their headline measures, and what differs between them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

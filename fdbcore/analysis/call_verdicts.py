@@ -7,8 +7,6 @@ exact binomial test, with independent items). Otherwise the call is undecided. A
 call only if it has enough items for that quantile (`Gate.items_for_a_pass`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

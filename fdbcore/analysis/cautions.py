@@ -1,7 +1,5 @@
 """Warnings that intervals may be too narrow: one place decides this for every screen and page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Compares two runs, or groups of calls of one run, measure by measure: differences, p values, better or worse."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, NotRequired, Self, TypeAlias, TypedDict

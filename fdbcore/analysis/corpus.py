@@ -5,8 +5,6 @@
       <call>/         one recording per call
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

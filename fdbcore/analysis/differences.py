@@ -1,7 +1,5 @@
 """The difference of a pooled measure between two groups of sessions: interval, p value, detectable difference."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ The table of a run keeps the facts of its calls (see `fdbcore.analysis.facts_tab
 thousand calls need not read a million small files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence

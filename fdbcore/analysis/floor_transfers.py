@@ -1,7 +1,5 @@
 """Floor transfer offsets and answer latencies of groups of calls, and their density, for figures of systems."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias

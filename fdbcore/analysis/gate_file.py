@@ -1,7 +1,5 @@
 """Reads files of gates, the conditions that a release must meet: `premature_per_turn <= baseline + 0.02`."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Collection, Mapping

@@ -1,7 +1,5 @@
 """Results of a gate: passed, failed or undecided, and how many calls would decide it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal, NotRequired, TypeAlias, TypedDict

@@ -1,7 +1,5 @@
 """Gates decided by confidence intervals: passed, failed, or undecided because there are too few calls."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -198,7 +196,7 @@ def _call(name: str, verdict: CallVerdict) -> GatedCall:
     }
 
 
-def _told(decision: Decision, shifts: LineShifts, beside: FindingsBeside) -> GateResult:
+def _told(decision: Decision, shifts: LineShifts, beside: "FindingsBeside") -> GateResult:
     """A result with its worst moments if it failed, what the lines of its calls do if that is more than it allows, and
     what is wrong with the calls of a gate that passed."""
     gate, result = decision.gate, decision.result
@@ -211,7 +209,7 @@ def _told(decision: Decision, shifts: LineShifts, beside: FindingsBeside) -> Gat
     return result
 
 
-def _but(decision: Decision, beside: FindingsBeside) -> list[str]:
+def _but(decision: Decision, beside: "FindingsBeside") -> list[str]:
     told = beside.told(decision.group.calls, [call for call in beside.unscored if meets(call, decision.gate.where)])
     return told + _unanswered(decision.group, MEASURES[decision.gate.measure].missing)
 

@@ -1,7 +1,5 @@
 """Groups of calls by the values of a column, and the unit that intervals resample."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -80,7 +78,7 @@ class CallGroup:
         """The cluster of each call."""
         return [unit.of(call) for call in self.calls]
 
-    def only(self, numbers: Sequence[int], name: str = "") -> CallGroup:
+    def only(self, numbers: Sequence[int], name: str = "") -> "CallGroup":
         """The calls of these numbers as a group of this name."""
         return CallGroup(name, [self.calls[n] for n in numbers], [self.quantities[n] for n in numbers])
 

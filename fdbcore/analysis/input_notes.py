@@ -4,8 +4,6 @@ Calls stand out of their run as if their sides were exchanged, or as if they wer
 once and be there in several files, as WAV and as MP3, or with other tags. They count as independent, but are not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 

@@ -4,8 +4,6 @@ Both are kept in the folder of the run, as documents of `fdbcore report`, and al
 They hold for the scores that they were made from, and no longer.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

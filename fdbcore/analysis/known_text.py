@@ -3,8 +3,6 @@
 It needs no transcriber, and its words are those of the script. Only English can be aligned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
@@ -22,7 +20,7 @@ from fdbcore.types.words import TimedWord
 ENGLISH: Final = "en"
 
 
-def known_text(address: str) -> KnownText:
+def known_text(address: str) -> "KnownText":
     """The words "known-text". SettingsError for anything after it, MissingExtraError without an aligner."""
     if address != KnownText.name:
         raise SettingsError(f"asr: expected {KnownText.name}, got {address!r}")

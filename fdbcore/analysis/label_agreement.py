@@ -6,8 +6,6 @@ definitions. For a run, speech that begins over the other side is an interruptio
 otherwise a backchannel. Labels of recorded users are those of each call that played one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Effects of many calls' lines on their figures, and whether these are more than a gate allows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median

@@ -1,7 +1,5 @@
 """Moments that are longer than those of the other side: what got worse too rarely to move a median or a share."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ Every comparison of two runs, or of two groups of a run, is made here. So the sa
 command, on each page and in the library.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The order in which readers expect things: values in time or as versions, and the cases of a run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress

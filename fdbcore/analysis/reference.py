@@ -1,7 +1,5 @@
 """Compares a run with a reference corpus, such as conversations between people: use of time and floor transfers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeAlias, TypedDict

@@ -1,7 +1,5 @@
 """A run as two tables: one row per call, and one row per event."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self, TypeAlias

@@ -1,7 +1,5 @@
 """Scores of recordings: their quantities, pooled over sessions, with intervals, counts and exclusions."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ range of a figure over the settings shows how much it depends on choices that no
 interval shows how much it depends on which calls happened to be recorded.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress

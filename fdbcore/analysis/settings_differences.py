@@ -2,8 +2,6 @@
 whether they are of an earlier version, and whether two runs differ.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

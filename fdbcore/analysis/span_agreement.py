@@ -11,8 +11,6 @@
 Intervals resample calls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Final, NotRequired, TypeAlias, TypedDict
 

@@ -5,8 +5,6 @@ stored activity has there, and silence around the speech of a piece is left out;
 recording.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Final

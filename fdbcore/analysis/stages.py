@@ -3,8 +3,6 @@
 The stages of an answer that has all events add up to its answer time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Statements on a whole run: measures, differences of groups, what settings move, a comparison with people."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal, NotRequired, TypedDict
 

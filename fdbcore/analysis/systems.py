@@ -1,7 +1,5 @@
 """The systems of a run side by side: how the calls of each ended, and its measures, pooled over its calls."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A transcriber gets each side in the pieces of `fdbcore.analysis.speech_pieces`, 
 What was transcribed is stored with the recording, and used again while audio, transcriber and language are the same.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor

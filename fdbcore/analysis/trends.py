@@ -1,7 +1,5 @@
 """A trend over runs: the headline measures of each, and what the latest has changed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Final, Literal, TypedDict

@@ -1,7 +1,5 @@
 """Checks of a transcriber's words: against the voice activity of their side, and against each other."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Sequence

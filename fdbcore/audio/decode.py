@@ -1,7 +1,5 @@
 """Decodes any audio file as a stream of int16 blocks, placed by their timestamps."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

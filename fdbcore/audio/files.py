@@ -1,7 +1,5 @@
 """A file of audio as it lies on the disk: what is known of it, its content and its state."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Annotated, Required, TypedDict

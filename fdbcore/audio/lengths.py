@@ -1,7 +1,5 @@
 """Reads the length that a file states, and how much audio it really holds."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Measures the level of one talker's speech, and brings speech to a level."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Mu-law, the 8 bits a sample of telephone networks (ITU-T G.711)."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Final
 

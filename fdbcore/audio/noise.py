@@ -1,7 +1,5 @@
 """White noise, and comfort noise for a party that would otherwise be digitally silent between its words."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -4,8 +4,6 @@ libavformat is made for whole files: it probes, buffers, and takes times from gr
 delay a live stream.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from typing import Final, NamedTuple

@@ -4,8 +4,6 @@ The codec is the libopus that PyAV ships. It is called without releasing the GIL
 another Python thread is busy, getting the GIL back would take sys.getswitchinterval() (5 ms) on every call.
 """
 
-from __future__ import annotations
-
 import ctypes
 import ctypes.util
 from collections.abc import Iterator

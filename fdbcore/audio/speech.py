@@ -1,7 +1,5 @@
 """Brings speech to the rate of the session, as synthesisers speak it, and from it, as transcribers take it."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

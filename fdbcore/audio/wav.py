@@ -1,7 +1,5 @@
 """Writes WAV files that stay readable whatever happens to the process."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

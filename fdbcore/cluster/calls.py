@@ -4,8 +4,6 @@ An actor on each node takes all of its processors, so that nothing else of the c
 them as they are held on one machine. A process of our own speaks to Ray; it and the calls end with the command.
 """
 
-from __future__ import annotations
-
 import socket
 from collections import deque
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Each task works on one item, on one processor of any node; transcribers and judg
 each needs; live calls are held on nodes that do nothing else.
 """
 
-from __future__ import annotations
-
 import socket
 import sys
 from collections.abc import Callable, Generator, Iterable

@@ -5,8 +5,6 @@ there, and nodes need not see the recordings: audio and questions travel. Each p
 once, by the same address.
 """
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,7 +68,7 @@ class _Hosts:
         for desk in self._desks:
             desk.close()
 
-    def _desk(self, name: str, work: Callable[[Any], object], needs: Needs) -> _Desk:
+    def _desk(self, name: str, work: Callable[[Any], object], needs: Needs) -> "_Desk":
         self._desks.append(_Desk(name, self._entry, work, needs))
         return self._desks[-1]
 

@@ -3,8 +3,6 @@
 Any store that fsspec knows: "s3://BUCKET/FOLDER", with its keys where its own tools look for them.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress

@@ -1,7 +1,5 @@
 """Runs the connection of a party on the network's event loop, from its handshake to its last message."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine
 from concurrent.futures import FIRST_COMPLETED, Future, wait

@@ -6,8 +6,6 @@
 FILE is any audio file; its sample 0 is sample 0 of tick 0. If its name has a "?", append another one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -41,7 +39,7 @@ SETTINGS: Final = (
 )
 
 
-def clip(address: str) -> ClipEndpoint:
+def clip(address: str) -> "ClipEndpoint":
     """The recorded user at an address (see the module). SettingsError for a missing file or a wrong setting."""
     found = parsed(address, SETTINGS, file=True)
     return ClipEndpoint(Path(found.place), **found.settings)

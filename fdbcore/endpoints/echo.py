@@ -1,7 +1,5 @@
 """A party that says back what it heard, to try the loop, the recording and the measures on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

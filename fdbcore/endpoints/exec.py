@@ -3,8 +3,6 @@
 A line {"type": "text", "text": ...} on its standard error tells what it says; all other lines are for people.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Passes frames of 480 samples between the ticks and the transport of a party that sends and takes plain frames."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

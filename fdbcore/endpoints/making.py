@@ -1,7 +1,5 @@
 """Work in pieces on a thread of its own, while the ticks go on."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from queue import SimpleQueue
 from threading import Event, Thread

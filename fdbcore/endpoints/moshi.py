@@ -12,8 +12,6 @@ a step is complete with our fourth packet); nothing for packetisation, because f
 live, the time from the arrival of a step to the tick that plays it (happenings "delay", "underrun" and "arrivals").
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
@@ -92,7 +90,7 @@ class Place(NamedTuple):
         return "; is there such a voice_prompt?" if "voice_prompt" in self.query else ""
 
 
-def moshi(address: str, handshake_timeout_s: float = 30.0, answer_timeout_s: float = 10.0) -> MoshiEndpoint:
+def moshi(address: str, handshake_timeout_s: float = 30.0, answer_timeout_s: float = 10.0) -> "MoshiEndpoint":
     """The party at `moshi://host[:port][/path][?tls=1&lag_steps=N&...]`. The defaults are port 8998 and /api/chat.
 
     tls=1: use wss, which the Rust server requires. Certificates are not verified, because the servers sign their own.
@@ -103,7 +101,7 @@ def moshi(address: str, handshake_timeout_s: float = 30.0, answer_timeout_s: flo
     return MoshiEndpoint(_place(address, MOSHI), handshake_timeout_s, answer_timeout_s)
 
 
-def personaplex(address: str, handshake_timeout_s: float = 120.0, answer_timeout_s: float = 10.0) -> MoshiEndpoint:
+def personaplex(address: str, handshake_timeout_s: float = 120.0, answer_timeout_s: float = 10.0) -> "MoshiEndpoint":
     """The party at `personaplex://host[:port][?voice_prompt=NATF2.pt&text_prompt=...]`; see `moshi` for the rest.
 
     Both prompts are always sent, because the server requires them; it shakes hands once it has processed them. TLS is

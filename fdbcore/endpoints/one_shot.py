@@ -13,8 +13,6 @@ tokens; the call has failed, and may be held again. If the server is down or fai
 live, this call does not wait. A wrong key or an unknown model is the user's error, and ends the run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -81,7 +79,7 @@ SETTINGS: Final = (
 )
 
 
-def reply(address: str) -> ReplyEndpoint:
+def reply(address: str) -> "ReplyEndpoint":
     """The party at an address (see the module). SettingsError for a wrong setting, or a file or key that is missing."""
     kind, name, settings = parsed(address, SETTINGS)
     if not name:

@@ -1,7 +1,5 @@
 """A system behind a WebSocket that carries frames of 960 bytes and JSON events in both directions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -115,7 +113,7 @@ class PcmWs(StreamParty):
     def _error(self, reason: str, transient: bool = False) -> PartyError:
         return PartyError(f"{self._address}: {reason}", transient)
 
-    async def _greet(self, ws: aiohttp.ClientWebSocketResponse, side: Side) -> None:
+    async def _greet(self, ws: "aiohttp.ClientWebSocketResponse", side: Side) -> None:
         import aiohttp
 
         hello: Json = {"type": "hello", "version": VERSION, "side": side}

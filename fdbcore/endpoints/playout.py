@@ -1,7 +1,5 @@
 """The playout of a live party: plays its audio as it arrives, at a known delay, and sheds delay that is not needed."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from itertools import takewhile

@@ -1,7 +1,5 @@
 """Parties that play back a recorded session: both sides are read together."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,7 +12,7 @@ from fdbcore.types import FRAME_SAMPLES, Pcm
 Block = tuple[Pcm | None, Pcm | None]
 
 
-def replayed_sides(blocks: Iterator[Block]) -> tuple[ReplayEndpoint, ReplayEndpoint]:
+def replayed_sides(blocks: Iterator[Block]) -> "tuple[ReplayEndpoint, ReplayEndpoint]":
     """The endpoints of both sides. blocks: int16 (n,) at 48 kHz of A and of B; None if a side has ended."""
     tape = _Tape(blocks)
     return ReplayEndpoint(tape, 0), ReplayEndpoint(tape, 1)

@@ -1,7 +1,5 @@
 """Sentences of an answer that is spoken as it comes."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

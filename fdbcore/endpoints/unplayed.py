@@ -1,7 +1,5 @@
 """Audio that a system sent in a form that its party does not play: nobody may say then that the system was silent."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping

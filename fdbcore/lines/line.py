@@ -7,8 +7,6 @@ It lies on A's way to B; with `back=true` on B's way to A, too. The recording ho
 line. The same address, seed and frames give the same samples, live and in lockstep.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -32,7 +30,7 @@ _WAYS: Final[Mapping[str, tuple[Setting | None, Callable[..., Way]]]] = {
 """Of each kind: the number behind its name, if it has one, and what makes the way from that and a seed."""
 
 
-def line_at(address: str, seed: str = "") -> SimulatedLine | None:
+def line_at(address: str, seed: str = "") -> "SimulatedLine | None":
     """The line at an address (see the module); None for a clean one. SettingsError if there is none.
 
     seed: of what is random on it; each way has its own from it.

@@ -1,7 +1,5 @@
 """The voices of babble: six talkers, spoken by espeak-ng, so that they need no recordings and may go anywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Final

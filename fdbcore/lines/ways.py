@@ -1,7 +1,5 @@
 """The ways of a line, each from a side that speaks to the side that hears it, and what they do to the voice."""
 
-from __future__ import annotations
-
 import math
 import zlib
 from abc import abstractmethod

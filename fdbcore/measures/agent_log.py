@@ -1,7 +1,5 @@
 """Lays an agent's own log on the timeline of a recording, and notes when in each answer its events come."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections import Counter

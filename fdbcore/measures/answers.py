@@ -4,8 +4,6 @@ Answered, premature and missing responses share one denominator, the opportuniti
 (`fdbcore.measures.opportunities`). Censored events count nowhere.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from fdbcore.measures.dialogue import Dialogue

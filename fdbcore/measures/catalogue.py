@@ -1,7 +1,5 @@
 """All measures by their ids. The module that computes a measure registers it; tables and pages look it up here."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from fdbcore.measures import answers, compat, labelled, moments, overlaps, recoveries, timing

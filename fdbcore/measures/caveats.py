@@ -1,7 +1,5 @@
 """Caveats that a reader must know before any number: a failed call, unreliable timing, missing audio."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final

@@ -6,8 +6,6 @@ detector has them, also where a soft side was raised for it. It
 merges segments across gaps of 0.6 s (user) and 0.5 s (system), which hides shorter pauses.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

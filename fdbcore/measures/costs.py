@@ -1,7 +1,5 @@
 """The cost of a live call, from what its models counted and the table of models."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date

@@ -1,7 +1,5 @@
 """The dialogue that measures are computed from: turn events, and the inter-pausal units (IPUs) of both sides."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

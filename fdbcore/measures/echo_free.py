@@ -4,8 +4,6 @@ Suspect events are shown, but no figure counts them. They follow from the activi
 echo spans in its input health.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields

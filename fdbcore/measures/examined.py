@@ -1,7 +1,5 @@
 """The behaviour of an examiner in one call, against its brief and pacing: from its events and the system's speech."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -3,8 +3,6 @@
 A system cannot cause any of this: one that stays silent, answers late or talks over the examiner has a valid call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -4,8 +4,6 @@ A finding is not a measure: it has no denominator. It is what a listener would s
 CHECKS lists all checks, in the order in which their findings are shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

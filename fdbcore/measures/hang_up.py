@@ -1,7 +1,5 @@
 """Decides A's last turn at the end of a recording: B left it unanswered, or nobody knows, as A may have hung up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The delay that the harness itself adds to the latency of a live system, from the delay log of the recording."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from dataclasses import dataclass
 from operator import itemgetter

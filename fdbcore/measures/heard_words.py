@@ -1,7 +1,5 @@
 """The words that a transcriber heard, as lines: one for each stretch of speech."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Annotated

@@ -1,7 +1,5 @@
 """A check that labels run on the recording's clock: they may be faster or slower, or later from some label on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 

@@ -4,8 +4,6 @@ Labels say what a span is; the audio says when somebody speaks. Together they di
 answer, and stopping for an interruption from stopping for a backchannel.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections import Counter

@@ -1,7 +1,5 @@
 """A conversation as it was held: its outcome, its timing certificate, its arrivals, the system's own turns."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Annotated, Final, NotRequired, TypedDict, cast

@@ -6,8 +6,6 @@ itself cannot be distinguished from a difference of the clocks, so it becomes pa
 each name has too few marks, several names must say the same.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple, get_args

@@ -1,7 +1,5 @@
 """The worst moments of a session, to listen to first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final
 

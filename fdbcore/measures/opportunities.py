@@ -17,8 +17,6 @@ it, or has *cut in* if it begins to speak in it. If the end of the recording hid
 counts nowhere (see `fdbcore.measures.hang_up`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Speech of one side that begins while the other speaks, and how the other reacts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final, Literal
 

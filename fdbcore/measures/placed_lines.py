@@ -1,7 +1,5 @@
 """Effects of a call's lines on the edges of its speech and on its latencies, by measured lines like them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypedDict
 

@@ -1,7 +1,5 @@
 """The result of a measure for one session: items that can be pooled over sessions, never a finished number."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self, TypeAlias

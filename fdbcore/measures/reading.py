@@ -1,7 +1,5 @@
 """A recording with everything that measures and reports derive from it, computed once and handed down."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The recovery of B from an interruption that it stopped for: when it speaks again, and with which words."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

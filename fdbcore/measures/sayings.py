@@ -1,7 +1,5 @@
 """Sayings that a user simulator meant, where it tells: with the end that its words would have had."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 

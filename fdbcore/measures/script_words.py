@@ -3,8 +3,6 @@
 It is lenient: an actor may put a goal in words of its own, so one word of weight that the brief has is enough.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping

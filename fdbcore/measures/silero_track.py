@@ -1,7 +1,5 @@
 """The probabilities of Silero's own model for both sides of a recording, as the published rules of v1.5 take them."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

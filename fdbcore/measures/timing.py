@@ -4,8 +4,6 @@ This module has the measures of the floor and of how the time is filled; `answer
 Censored events count nowhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

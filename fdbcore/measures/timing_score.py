@@ -7,8 +7,6 @@ where its words would have ended. The published code leaves out turns without an
 count.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np

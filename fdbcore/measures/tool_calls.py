@@ -1,7 +1,5 @@
 """The calls of tools in a recorded conversation, put together from its events."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 

@@ -1,7 +1,5 @@
 """The words of a live call, as its parties tell them: their own, and what they heard of their partner."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise

@@ -5,8 +5,6 @@
 It ends when its standard input does, so that it outlives no process that has started it, however that one ends.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Final

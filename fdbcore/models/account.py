@@ -3,8 +3,6 @@
 The errors never show the key.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, replace
 from typing import Final

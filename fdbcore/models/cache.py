@@ -5,8 +5,6 @@ there is of it) if it was cut off. It is written before the caller gets the repl
 moment, and the next one resumes from there.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

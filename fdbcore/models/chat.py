@@ -3,8 +3,6 @@
 openai:gpt-4o            openai:NAME?base_url=http://localhost:8000/v1            local:smollm2
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 

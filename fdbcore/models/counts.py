@@ -4,8 +4,6 @@ In a vendor's JSON the cached tokens are among the other tokens; in ours they ar
 vendor documents counts as left out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal

@@ -4,8 +4,6 @@ The interface is that of `openai` 3.54.0: POST /v1/decisions, 1 to 400 questions
 refused by itself.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

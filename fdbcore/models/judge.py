@@ -3,8 +3,6 @@
 openai:NAME?temperature=0.2            gemini:NAME?temperature=default, which is the vendor's
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ The model is one of `fdbcore.models.packaged`. Its server is a process of its ow
 is first needed, shared by all in this process, and ends with it.
 """
 
-from __future__ import annotations
-
 import atexit
 import importlib.util
 import os
@@ -34,7 +32,7 @@ END_S: Final = 2.0
 """Time that the server may take to end."""
 
 
-def local(address: str) -> LocalModel:
+def local(address: str) -> "LocalModel":
     """The model "local:smollm2". If it is not there, MissingExtraError says what to run."""
     return LocalModel(address)
 

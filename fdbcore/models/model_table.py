@@ -3,8 +3,6 @@
 Prices that a user states in a file of the same form go before those of the table (`stated_prices`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Models of OpenAI, and of other servers with its chat completions API, through the SDK `openai`."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

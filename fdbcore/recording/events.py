@@ -1,7 +1,5 @@
 """The lines of events.jsonl, with the fields that measures and reports rest on; other fields are free."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType, defstruct

@@ -1,7 +1,5 @@
 """Names of the files of a recording, and how its JSON is read and written."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Limits on the events that a party may send, so that a party that floods us harms no other call."""
 
-from __future__ import annotations
-
 from typing import Final
 
 FLOODS: Final = "floods: "

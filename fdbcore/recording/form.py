@@ -3,8 +3,6 @@
 The form is a type. A file that has it can be used without further checks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

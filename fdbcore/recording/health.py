@@ -1,7 +1,5 @@
 """Types of health.json, which is about the audio of a recording, and their reader."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from msgspec import Meta

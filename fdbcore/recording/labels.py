@@ -4,8 +4,6 @@ Kinds: `turn_end` (a moment: the end of its span), `speech` (an inter-pausal uni
 kinds of contribution: `interruption`, `backchannel`, `side_talk` (speech not meant for the other side), `noise`.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -10,8 +10,6 @@ ends anything in it, and no content outside it moves a number. So
 - A's last turn before an edge counts as no answer if the whole response window lies before the edge: A has not hung up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Final
 

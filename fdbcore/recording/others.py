@@ -1,7 +1,5 @@
 """Keeps files of somebody else: fdbcore writes over nothing but what it wrote, as far as that is known."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ So a run that is moved together with its input finds it again, and whoever is gi
 it was made. Recordings of earlier versions name absolute paths, and are read, too.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Collection, Mapping

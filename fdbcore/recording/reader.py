@@ -8,8 +8,6 @@
                       transcribers heard
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import zlib

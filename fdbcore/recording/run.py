@@ -1,7 +1,5 @@
 """A run on disk: its files, its lock, and the state of each of its calls."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

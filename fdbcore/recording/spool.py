@@ -1,7 +1,5 @@
 """Buffers audio and events on their way to the disk, so that a conversation never waits for a slow disk."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack, suppress

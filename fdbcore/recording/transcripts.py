@@ -4,8 +4,6 @@ No measure of `fdbcore.measures` counts them. The words that a Full-Duplex-Bench
 (`Recording.spoken`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -125,7 +123,7 @@ class Transcript:
         """The number of words that are of phrases that the transcriber said again and again."""
         return sum(word.in_loop for word in self.words)
 
-    def is_like(self, other: Transcript) -> bool:
+    def is_like(self, other: "Transcript") -> bool:
         """True if it is of the same audio, by the same transcriber, in the same language."""
         return all(getattr(self, name) == getattr(other, name) for name in ("described", "language", "audio_sha256"))
 

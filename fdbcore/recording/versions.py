@@ -1,7 +1,5 @@
 """The software versions that the numbers of a recording depend on."""
 
-from __future__ import annotations
-
 import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version

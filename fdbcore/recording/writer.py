@@ -1,7 +1,5 @@
 """Writes a recording while its conversation goes on."""
 
-from __future__ import annotations
-
 import json
 import math
 import platform

@@ -1,7 +1,5 @@
 """Agents' own logs in the reports of calls and runs: where the time of answers goes, and how each log was placed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime

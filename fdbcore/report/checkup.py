@@ -1,7 +1,5 @@
 """The document that `fdbcore doctor --json` prints."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
 
 from msgspec import Meta

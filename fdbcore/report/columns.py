@@ -1,7 +1,5 @@
 """The columns of measures that all tables of calls and systems share, from the registry of measures."""
 
-from __future__ import annotations
-
 from fdbcore.analysis.summaries import Measures, Summary
 from fdbcore.measures.catalogue import MEASURES, columns
 from fdbcore.report.format import amount, headline, limits

@@ -3,8 +3,6 @@
 The texts are in static/glossary.json: JSON, as reading it takes no time.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Texts in the Markdown that GitHub, GitLab and others render: nothing in a text is markup."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

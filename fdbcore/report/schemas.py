@@ -5,8 +5,6 @@
 Nothing at run time imports this module.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection
 from pathlib import Path

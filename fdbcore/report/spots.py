@@ -1,7 +1,5 @@
 """Screens and tiles, from the words at the definitions of measures (`fdbcore.measures.measure.Spot`)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from string import Formatter
@@ -41,7 +39,7 @@ class Spots:
 
     def __init__(
         self,
-        measures: Measures,
+        measures: "Measures",
         settings: TurnSettings | None = None,
         known: Callable[[str], Mapping[str, str]] = lambda _: {},
         link: Links = NO_LINKS,

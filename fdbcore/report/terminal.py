@@ -1,7 +1,5 @@
 """Fits tables and names to the width of a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from textwrap import fill, wrap
 from typing import Final

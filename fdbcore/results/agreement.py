@@ -5,8 +5,6 @@ tell, or has not rated, is left out and counted. Two raters whose means and vari
 interval alpha and Pearson's r; a rater who is stricter throughout lowers alpha, and not r.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,7 +42,7 @@ class AgreementFigure(Struct, frozen=True):
     reason: str
 
     @classmethod
-    def of(cls, estimate: Estimate) -> AgreementFigure:
+    def of(cls, estimate: Estimate) -> "AgreementFigure":
         """An estimate as it is published."""
         return cls(estimate.value, estimate.interval, estimate.reason)
 

@@ -5,8 +5,6 @@ kinds of clusters is given. Without clusters a difference is the mean of the dif
 mean difference of ids is 0, by flipping their signs (`fdbcore.stats.significance`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple

@@ -4,8 +4,6 @@ A suite's document derives from `Scores` and adds what only it has. It is made o
 stored as `msgspec.to_builtins` has it, and its type is its published schema.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypedDict, Unpack
 

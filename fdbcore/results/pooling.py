@@ -6,8 +6,6 @@ Wilson's with the design effect of clusters (`fdbcore.stats.shares`). Where item
 interval is made by each kind, and the widest is given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
@@ -95,7 +93,7 @@ class Clustered(NamedTuple):
     clusters: Mapping[str, Sequence[str]]
 
     @classmethod
-    def of(cls, valued: Iterable[tuple[float, ScoredItem]]) -> Clustered:
+    def of(cls, valued: Iterable[tuple[float, ScoredItem]]) -> "Clustered":
         """The values of items."""
         known = list(valued)
         kinds = known[0][1].clusters if known else {}

@@ -1,7 +1,5 @@
 """A suite that hands over items alone: the house pools, compares, documents and shows them."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Adds to a recording after it was made: the agent's own log."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple

@@ -5,8 +5,6 @@ with the error. Once the budget is spent, or the judge fails again and again, no
 is kept, so that another scoring goes on.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Keeps the cost of a run below a limit: whether one more call may begin."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from fdbcore.errors import SettingsError

@@ -3,8 +3,6 @@
 A page is kept as it is if nothing that it is made from has changed since; pages/made.json knows what that was.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -5,8 +5,6 @@ Each call has two WebRTC legs to mirrors in the same process (`fdbcore.endpoints
 much as the legs do, so calls whose peers are elsewhere leave some of the processors free.
 """
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Callable, Sequence
 from contextlib import suppress

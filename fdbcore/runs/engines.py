@@ -1,7 +1,5 @@
 """Engines that do the work: this machine, or the cluster that an address names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Estimates of what calls with vendors' models will cost, by the table of models."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Final

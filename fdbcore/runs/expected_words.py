@@ -1,7 +1,5 @@
 """Estimates of a transcriber's audio, before it is asked, and words in place of those that it has not given yet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 

@@ -3,8 +3,6 @@
 It prints only one thing, at its end: what went wrong with the party, as JSON: {"reason", "transient"}.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -7,8 +7,6 @@
       workers.log       what the processes that held the conversations printed, crashes included
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -69,7 +67,7 @@ class RunFolder:
         self.plan = plan
         self._leaving_s = leaving_s
 
-    def __enter__(self) -> RunFolder:
+    def __enter__(self) -> "RunFolder":
         with ExitStack() as stack:
             stack.enter_context(alone_in(self.path, "running cases in", self._leaving_s))
             check_same_plan(self.path, self.plan)

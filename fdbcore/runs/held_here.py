@@ -3,8 +3,6 @@
 A process writes the progress of its calls into shared memory, so that no tick waits for a reader.
 """
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import sys
@@ -170,7 +168,7 @@ class CallsHere:
             process.close()
         self._at_end.close()
 
-    def _bury(self, process: Worker) -> list[Ended]:
+    def _bury(self, process: "Worker") -> list[Ended]:
         """Remove a process that has died; another takes its place. What became of its calls."""
         cause = process.cause_of_death()
         self._processes.remove(process)

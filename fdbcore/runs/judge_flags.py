@@ -1,7 +1,5 @@
 """The options of scoring that benchmarks share; `judge_options` reads those about judges."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from fdbcore.types import Option

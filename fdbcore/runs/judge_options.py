@@ -1,7 +1,5 @@
 """Options on judges: who is asked, how often, and up to which cost."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

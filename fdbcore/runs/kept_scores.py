@@ -1,7 +1,5 @@
 """Finds the document of scores that a benchmark has made."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, cast

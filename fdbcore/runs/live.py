@@ -1,7 +1,5 @@
 """Holds a live run from its plan, scores and summarises it, and writes its tables and pages."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Writes what a run shows: its tables, the pages of its calls, index.html, and the lists of moments that it opens."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Plans a run: which conversations to hold, and in which order."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

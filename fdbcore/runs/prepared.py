@@ -1,7 +1,5 @@
 """Prepares a run that is asked for: its folder, its plan, who holds its calls, and how its benchmark scores it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext

@@ -1,7 +1,5 @@
 """Replays a recorded conversation: from the files that a user names, through the loop, to a scored recording."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

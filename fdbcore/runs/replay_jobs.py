@@ -1,7 +1,5 @@
 """Replays the calls of a corpus, several at a time. If a process dies that replays one, only its own call is lost."""
 
-from __future__ import annotations
-
 import ctypes
 import traceback
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence

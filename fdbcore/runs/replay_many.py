@@ -1,7 +1,5 @@
 """Replays thousands of calls into one run. Finished calls are kept, failures are named, and a kill loses seconds."""
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Replays the calls that somebody names: one by itself, or many into a run with tables. The commands do it so, too."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Requests for a run and a scoring: one form, which the commands and the library fill in."""
 
-from __future__ import annotations
-
 import math
 import os
 import warnings

@@ -1,7 +1,5 @@
 """Scores a run anew: every call, and what holds of all of them, with the pages that show it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from functools import partial

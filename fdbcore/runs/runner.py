@@ -1,7 +1,5 @@
 """Holds the cases of a run, several at a time, where processes or machines may die, until each case has ended."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

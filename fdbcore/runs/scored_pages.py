@@ -6,8 +6,6 @@
 So the folder of a scorecard can be moved together with its run; alone, its pages have all but the audio.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final

@@ -5,8 +5,6 @@ delayed only by this harness's own two legs. Every recording states that delay; 
 this machine, now. It says nothing about the path to a system elsewhere.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from pathlib import Path

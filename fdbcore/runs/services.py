@@ -1,7 +1,5 @@
 """Data that a run sends, and to whom, and when the models that it uses end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import date
 

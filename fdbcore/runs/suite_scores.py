@@ -1,7 +1,5 @@
 """Scores runs, or files of replies, by the measures of a benchmark, and writes what it says of systems."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The tools of a run: opened once to plan it, and again for each call."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass

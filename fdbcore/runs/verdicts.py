@@ -1,7 +1,5 @@
 """Verdicts of a judge, yes or no, from its answers, of which there may be several: what most of them say."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 

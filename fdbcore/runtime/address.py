@@ -4,8 +4,6 @@ PLACE is a name, a file, or //HOST:PORT/PATH. The settings of a command stand be
 ARGUMENT ... An address never holds a secret: `key_variable` names the environment variable that does.
 """
 
-from __future__ import annotations
-
 import math
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """The folder of the user's cache: what stands in it can be made or fetched again."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The place where work on many items is done: `Executor`. What gives work to one does not know which it is."""
 
-from __future__ import annotations
-
 import os
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -60,7 +58,7 @@ class WorkResult(Generic[Result]):
         self._results, self._error = results, error
 
     @classmethod
-    def to(cls, work: Callable[[Item], Result], item: Item) -> WorkResult[Result]:
+    def to(cls, work: Callable[[Item], Result], item: Item) -> "WorkResult[Result]":
         """Do the work on an item."""
         try:
             return cls([work(item)], None)

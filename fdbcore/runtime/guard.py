@@ -1,7 +1,5 @@
 """Makes sure that no process we started outlives us, even if we are killed and cannot clean up."""
 
-from __future__ import annotations
-
 import subprocess
 from typing import Final
 

@@ -1,7 +1,5 @@
 """JSON values that others sent: read so that they can be written again, and looked up by references."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Tells processes of one user on this machine whether live calls are held, which need its processor cores."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

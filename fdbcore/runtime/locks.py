@@ -1,7 +1,5 @@
 """Locks files and folders between processes. A lock lasts as long as the file or folder stays open."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The event loop for all network traffic: one per process, on its own thread, apart from the threads of the ticks."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import threading
@@ -59,7 +57,7 @@ def may_be_up_later(error: BaseException) -> bool:
     return isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError)
 
 
-async def text_of(response: ClientResponse) -> str:
+async def text_of(response: "ClientResponse") -> str:
     """The text of an answer in HTTP, with marks for what is no UTF-8. PartyError if it has no end."""
     body = b""
     async for block in response.content.iter_any():

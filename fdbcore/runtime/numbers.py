@@ -1,7 +1,5 @@
 """Numbers that others wrote, read in one way: Python itself also takes `1_000`, `nan`, `١٢` and 400 digits."""
 
-from __future__ import annotations
-
 import re
 import sys
 from typing import Any, Final

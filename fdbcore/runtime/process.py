@@ -3,8 +3,6 @@
 It is spawned, not forked. Messages in both directions go through the pipe. Ctrl-C reaches it only through its owner.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Ends a command that was started in a process group of its own, together with all that it started."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -6,8 +6,6 @@ as it is, and as JSON, URLs and base64 write it. Only texts are cleaned, before 
 and audio are never touched. On the screen, characters that a terminal would take for commands are shown as such.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

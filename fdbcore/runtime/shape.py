@@ -1,7 +1,5 @@
 """Checks a value, as TOML or JSON gives it, against a type of its tables: each misfit is one line."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache

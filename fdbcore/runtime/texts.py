@@ -1,7 +1,5 @@
 """Reads the text of files that users and their programs write."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """TOML that users write, read so that whatever is wrong with it is one error."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib.resources import files
 from importlib.resources.abc import Traversable

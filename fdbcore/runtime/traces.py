@@ -1,7 +1,5 @@
 """Removes what a server shows of the keys that it was sent: parts of them, also in other letters."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

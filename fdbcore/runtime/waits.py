@@ -1,7 +1,5 @@
 """Waits for busy servers: who waits tells of it, and who shows progress shows it while it lasts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

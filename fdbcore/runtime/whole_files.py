@@ -1,7 +1,5 @@
 """Reads files whole, and writes them atomically: a reader sees the old file or the whole new one."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat
@@ -38,7 +36,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             raise
 
 
-def read_whole(path: Path | Traversable) -> bytes:
+def read_whole(path: "Path | Traversable") -> bytes:
     """The bytes of a file, or of one in a package. OSError if it cannot be read, or is a pipe or a device that lies
     among files: it may never end. What a shell hands over (/dev/stdin, /dev/fd/63) is read."""
     if not isinstance(path, Path):

@@ -1,7 +1,5 @@
 """Finds out whether a voice activity detector, ours or another, holds to what detectors are held to."""
 
-from __future__ import annotations
-
 import gc
 import json
 import tracemalloc

@@ -1,7 +1,5 @@
 """Holds one live conversation: runs two parties through the loop into a recording, and decides how it ended."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext

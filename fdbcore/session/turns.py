@@ -29,8 +29,6 @@ is emitted once it is known whether the other's silence holds for yield_hold. At
 min_silence + resume of silence; what that decides is censored.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor

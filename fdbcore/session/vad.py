@@ -1,7 +1,5 @@
 """Voice activity detectors: one by energy, and one that also asks a neural model which energy is speech."""
 
-from __future__ import annotations
-
 import shlex
 from array import array
 from collections import deque
@@ -209,7 +207,7 @@ class SpansVad:
         return self._vad.describe()
 
 
-def vads_of(recording: Recording, kept: Sequence[Span] | None = None) -> tuple[Vad, Vad]:
+def vads_of(recording: "Recording", kept: Sequence[Span] | None = None) -> tuple[Vad, Vad]:
     """New detectors for A and B with the settings that the recording states; they hear the kept spans, or all of it.
 
     If those settings no longer exist, the detector of the same name with its present settings. SettingsError for one

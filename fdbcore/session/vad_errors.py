@@ -1,7 +1,5 @@
 """Errors of detectors of one's own, told in one line."""
 
-from __future__ import annotations
-
 import traceback
 from pathlib import Path
 from typing import NoReturn

@@ -1,7 +1,5 @@
 """The detector of WebRTC, by the package webrtcvad-wheels: fast, and far from exact; for comparisons with others."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from typing import Any, Final
 

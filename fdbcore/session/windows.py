@@ -1,7 +1,5 @@
 """The base of detectors that judge one short window of audio after the other, as the models of most packages do."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 from abc import abstractmethod

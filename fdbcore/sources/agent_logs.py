@@ -7,8 +7,6 @@ artifact, or the end-of-call report). Lines may be as containers print them: in 
 the name of a container. A log has its own clock: only differences of its times count.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -6,8 +6,6 @@
 v2 has a folder `session_*` below that of the task, unless its scripts have cleaned up, and mixes both to combined.wav.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path

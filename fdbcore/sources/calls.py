@@ -1,7 +1,5 @@
 """Finds the calls that a user names by folders, patterns and lists, and joins tables and labels to them."""
 
-from __future__ import annotations
-
 import glob
 import math
 import os

@@ -12,8 +12,6 @@
   begin with # are skipped.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 A column decides where a cell can be read in two ways.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache

@@ -3,8 +3,6 @@
 An entry that cannot be read as a label is left out. It is noted with what is wrong and its place in the file.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -1,7 +1,5 @@
 """Labels as files have them: the name of their call, perhaps a channel in place of a side, and many names of kinds."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Reads which parts of a call a user leaves out: times as people write them, and spans of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Finds agents' logs in files, folders and patterns, and joins them to calls by their names."""
 
-from __future__ import annotations
-
 import glob
 import os
 from collections import Counter

@@ -5,8 +5,6 @@ OpenTelemetry's GenAI conventions (a span is called by its operation, such as "c
 in logs of their own. They are compared without case and punctuation.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Matches the names in a user's tables and labels to files, and gives sessions unique names."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import os

@@ -1,7 +1,5 @@
 """Pairs mono files: finds the two files that are the sides of one call, by patterns or by a table."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A recorded conversation as a source: what replaying it needs, and whether its audio is still the same."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias

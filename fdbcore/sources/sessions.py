@@ -1,7 +1,5 @@
 """Finds the sessions that a user names by files, pairs and folders, and reads both sides in step at 48 kHz."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import os
@@ -102,7 +100,7 @@ class SessionInput:
         """Annotations in a folder of Full-Duplex-Bench v1. InputError if they cannot be read."""
         return annotations_in(self.a.parent) if self.words else []
 
-    def open(self) -> SessionSource:
+    def open(self) -> "SessionSource":
         """Open the files, to read the audio of both sides. AudioError if they cannot be used."""
         return SessionSource(self)
 

@@ -1,7 +1,5 @@
 """Reads tables of users: CSV files as spreadsheets and exports write them, of calls or of what raters say."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os
@@ -56,7 +54,7 @@ class CallTable:
     rows: Sequence[Mapping[str, str]]
     header: Sequence[str]
 
-    def naming(self, calls: NameIndex) -> CallTable:
+    def naming(self, calls: NameIndex) -> "CallTable":
         """The table with the column that names most of the calls, unless the column of a usual name names any.
 
         SettingsError if no column has a usual name, and none or several name the most calls.

@@ -3,8 +3,6 @@
 What acts on how a text is shown, such as controls and overrides of direction, is written and read as `\\u001b`.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

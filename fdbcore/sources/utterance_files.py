@@ -1,7 +1,5 @@
 """Reads files of utterances as labels: tables that ELAN exports, and subtitles (SubRip and WebVTT)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Version 1 has input.json and output.json beside the audio, version 2 A.json and 
 start of the file that was transcribed.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ size count as fewer clusters of equal size. So intervals are widened by Student'
 tables say so. Above MOST_UNITS, blocks of clusters are resampled.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

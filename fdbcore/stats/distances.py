@@ -1,7 +1,5 @@
 """Distances of two samples of times: Jensen-Shannon distance of their histograms, and Wasserstein distance."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final, NamedTuple

@@ -4,8 +4,6 @@ Of n trials, of which c pass: pass@k = 1 - C(n - c, k) / C(n, k) (Chen et al., a
 C(c, k) / C(n, k) (Yao et al., tau-bench, arXiv 2406.12045).
 """
 
-from __future__ import annotations
-
 from math import comb
 
 

@@ -4,8 +4,6 @@ Alpha is that of Krippendorff, "Computing Krippendorff's Alpha-Reliability" (201
 scales. What takes `times` computes many resamples at once, for `bootstrap.bootstrap_times`.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

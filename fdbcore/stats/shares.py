@@ -7,8 +7,6 @@ averaged with the design effect of an assumed intraclass correlation, and Studen
 together. `python -m benchmarks coverage` measures how often the intervals cover the truth.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

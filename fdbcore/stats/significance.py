@@ -1,7 +1,5 @@
 """Tests of differences between systems: permutation p values, their correction, and the power of n items."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Final, TypeAlias

@@ -5,8 +5,6 @@ there are. The interval is that of `fdbcore.stats.bootstrap`; its degrees of fre
 (Satterthwaite 1946).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Student's t for any degrees of freedom, and the effective number of clusters of unequal size."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ repetitions of its own. The components are the method-of-moments (ANOVA) estimat
 expected of them (Searle, Casella and McCulloch 1992, Variance Components, ch. 4). One below 0 counts as 0 in shares.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations

@@ -5,8 +5,6 @@
 Nothing at run time imports this module.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Final, get_args, get_type_hints
 

@@ -6,8 +6,6 @@ Time is an integer: a *tick* is 10 ms, a *sample* is 1/48,000 s. Spans are half 
 `fdbcore.types.usage` those of what goes to the servers of others and what they count.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -382,7 +380,7 @@ class SideA:
     outlasts_b: bool = False
     instructions: str | None = None
     untimed: bool = False
-    played_by: Callable[[str], SideA] | None = None
+    played_by: "Callable[[str], SideA] | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """A conversation with a language model in text: its messages, and the pieces of its answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The kinds of events in which an examiner tells what it does and why: a `Happening` each, in events.jsonl."""
 
-from __future__ import annotations
-
 from typing import Final
 
 SAYS: Final = "examiner_says"

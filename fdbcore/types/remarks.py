@@ -1,7 +1,5 @@
 """A suite's statements on a call, for its page: remarks on spans of it, in rows, and facts about the whole."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

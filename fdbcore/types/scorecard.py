@@ -1,7 +1,5 @@
 """The results of scoring a suite, and its scorecard: rows for a screen, a page, tables and JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias

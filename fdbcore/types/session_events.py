@@ -1,7 +1,5 @@
 """The kinds of events in which the session itself tells what it did: a `Happening` each, in events.jsonl."""
 
-from __future__ import annotations
-
 from typing import Final
 
 MUTED: Final = "muted"

@@ -1,7 +1,5 @@
 """The kinds of events in which a system tells what it heard, said and decided: a `Happening` each, in events.jsonl."""
 
-from __future__ import annotations
-
 from typing import Final
 
 ITEM: Final = "item"

@@ -1,7 +1,5 @@
 """Tools that a system may call, its calls, and their results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias

@@ -1,7 +1,5 @@
 """Quantities in documents: counts, and times in ticks and in seconds."""
 
-from __future__ import annotations
-
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta

@@ -1,7 +1,5 @@
 """Data that goes to the servers of others, and the counts of their models for the bill."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date

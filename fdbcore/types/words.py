@@ -1,7 +1,5 @@
 """Words that were said, with times."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final

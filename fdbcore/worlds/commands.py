@@ -7,8 +7,6 @@ A command gets the arguments as JSON on its standard input, and prints the resul
 the folder of the file. Its words are split as by a shell, but no shell runs.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Faults that a world plants into what its tools give: by the number of a call, or by the name of a tool."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Awaitable, Callable

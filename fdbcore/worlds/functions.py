@@ -1,7 +1,5 @@
 """The tools of a Python file: its public functions, with schemas from their type hints and docstrings."""
 
-from __future__ import annotations
-
 import importlib.util
 import inspect
 import sys

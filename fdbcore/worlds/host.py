@@ -9,8 +9,6 @@ Python functions run one at a time, in the order of the calls, on threads; funct
 beside each other.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

@@ -1,7 +1,5 @@
 """Delays of the results of tool calls: seeded draws from a profile, in ticks."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from random import Random

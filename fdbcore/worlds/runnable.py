@@ -1,7 +1,5 @@
 """A tool with what runs it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@
 `fdbcore.worlds.host` runs them, in a process of its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -35,7 +33,7 @@ START_S: Final = 30.0
 _CLOSE_S: Final = 4 * GRACE_S
 
 
-def tools_file(address: str) -> ToolsFile:
+def tools_file(address: str) -> "ToolsFile":
     """The world "file:PATH?SETTINGS". SettingsError if there is no such file, or for a wrong setting."""
     _, place, settings = parsed(address, SETTINGS, file=True)
     return ToolsFile(Path(place), **settings)

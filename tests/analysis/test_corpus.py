@@ -1,7 +1,5 @@
 """A run as a table sees it, replayed or live: all its calls are there, with what is known of each, and what differs."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """Gates: what a file may say, how intervals decide, how often they err, and how many calls they ask for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What got worse in too few calls for a test is named all the same, beside what it was: ten planted moments."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

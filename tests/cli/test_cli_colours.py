@@ -1,7 +1,5 @@
 """What a terminal shows beside the plain text of a command: colours, and errors that break between words."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -1,7 +1,5 @@
 """The fake of Freeze-Omni's demo server: its quirks, and its wire beside that of the library which the demo uses."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterable, Sequence
@@ -46,7 +44,7 @@ class Talk:
         self.packets: list[Any] = []
         self._pongs = pongs
 
-    async def hold(self, url: str, events: Sequence[str], more_s: float = 0) -> Talk:
+    async def hold(self, url: str, events: Sequence[str], more_s: float = 0) -> "Talk":
         async with aiohttp.ClientSession() as session, session.ws_connect(url + PATH) as ws:
             await ws.send_str("40")
             with suppress(asyncio.TimeoutError, ConnectionError):

@@ -1,7 +1,5 @@
 """The fake of Gemini Live, against the vendor's own SDK: its types, and its client."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
@@ -67,7 +65,7 @@ class Talk:
         says: Iterable[Mapping[str, Any]],
         until: Callable[[dict[str, Any]], bool] = lambda message: False,
         answers: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]] = lambda message: (),
-    ) -> Talk:
+    ) -> "Talk":
         async with (
             asyncio.timeout(PATIENCE_S),
             aiohttp.ClientSession() as session,

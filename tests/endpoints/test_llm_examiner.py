@@ -1,7 +1,5 @@
 """Chat models as examiners, over real HTTP: they judge goals by words, and write what is said next."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -81,7 +79,7 @@ class Servers:
         party.open("A")
         return Stepped(party, speaks, most_ticks)
 
-    def held(self, party: Examiner, system: Endpoint, max_s: float = 12) -> Held:
+    def held(self, party: Examiner, system: Endpoint, max_s: float = 12) -> "Held":
         """The examiner on the real clock."""
         settings = LiveSettings(vad="energy", max_s=max_s)
         return Held(converse(party, system, self.folder / "call", settings, {}, Event()))

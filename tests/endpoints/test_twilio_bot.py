@@ -1,7 +1,5 @@
 """The application side of Media Streams: what it does, and that it finds whatever a network does wrong."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import copy
@@ -73,9 +71,9 @@ class Network:
         self,
         bot: TwilioBot,
         says: Sequence[Mapping[str, Any]] = CALLED,
-        until: Callable[[Network], bool] = lambda network: False,
+        until: "Callable[[Network], bool]" = lambda network: False,
         answers: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]] = lambda message: (),
-    ) -> Network:
+    ) -> "Network":
         async with aiohttp.ClientSession() as session, session.ws_connect(bot.url("ws") + "/media") as ws:
             self._ws, self._number, self._plays_until = ws, len(says), 0.0
             with suppress(ConnectionError):  # the bot may leave before it has heard all

@@ -1,7 +1,5 @@
 """A peer that sends whatever it is told to, packet by packet: what no well-behaved stack would."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from fractions import Fraction
@@ -95,7 +93,7 @@ class BarePeer:
         self._location = ""
         self._peer = Peer(addresses=["127.0.0.1"])
 
-    async def __aenter__(self) -> BarePeer:
+    async def __aenter__(self) -> "BarePeer":
         return self
 
     async def __aexit__(self, *error: object) -> None:

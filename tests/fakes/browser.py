@@ -1,7 +1,5 @@
 """A real browser, where one is installed."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 BROWSER: Final = shutil.which("chromium") or shutil.which("google-chrome")
-_opened: list[Browser] = []
+_opened: list["Browser"] = []
 
 
 def dump_dom(url: str, profile: Path) -> str:
@@ -39,7 +37,7 @@ def dump_dom(url: str, profile: Path) -> str:
 
 
 @contextmanager
-def opened_browser() -> Iterator[Browser]:
+def opened_browser() -> Iterator["Browser"]:
     """A browser without pages. Skips the test where there is none.
 
     Whoever opens one while it is open gets the same one: Playwright holds a loop of the thread, so that a second one,
@@ -62,7 +60,7 @@ def opened_browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def opened_page() -> Iterator[tuple[Page, list[str]]]:
+def opened_page() -> Iterator[tuple["Page", list[str]]]:
     """An empty page, and what it complains of: console messages, errors, dialogs. Skips as `opened_browser` does."""
     with opened_browser() as browser:
         page, complaints = browser.new_page(), []

@@ -1,7 +1,5 @@
 """How the fake of Gemini Live speaks: the order of its messages in turns and tool calls, and its faults."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
@@ -68,7 +66,7 @@ class Voice(Conversant):
     """One connection, as far as it speaks. setup: what the session was set up with. handles: those of all sessions."""
 
     def __init__(
-        self, quirks: Quirks, handles: dict[str, Voice], request: web.Request, ws: web.WebSocketResponse
+        self, quirks: Quirks, handles: dict[str, "Voice"], request: web.Request, ws: web.WebSocketResponse
     ) -> None:
         super().__init__(request, ws, quirks.replies, quirks.cues)
         self.quirks = quirks

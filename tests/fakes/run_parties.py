@@ -1,7 +1,5 @@
 """A party for tests of whole runs, installed as a plug-in: what it does is in its address, also in other processes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -31,7 +29,7 @@ ERRORS: Final[Mapping[str, Exception]] = {
 }
 
 
-def fake(address: str) -> Fake:
+def fake(address: str) -> "Fake":
     """The party at `fake:?NAME=VALUE&...`, with the names that `Fake` reads."""
     return Fake(dict(parse_qsl(address.partition("?")[2], keep_blank_values=True)))
 

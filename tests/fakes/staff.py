@@ -6,8 +6,6 @@ They know a saying of the examiner, and the transcriber an answer of theirs, by 
 take for said what was said until it broke off.
 """
 
-from __future__ import annotations
-
 import io
 import wave
 from collections.abc import Iterator, Mapping, Sequence
@@ -196,7 +194,7 @@ def _sayings() -> Mapping[str, tuple[str, int]]:
     }
 
 
-def staff(address: str) -> Staff:
+def staff(address: str) -> "Staff":
     """The party at an address of the module."""
     return Staff({name: values[-1] for name, values in parse_qs(address.partition("?")[2]).items()})
 

@@ -6,8 +6,6 @@ runs for FDBCORE_FUZZ_MINUTES (20) on all processors, with at least PER_MINUTE c
 FDBCORE_FUZZ_SEED repeats a run; with FDBCORE_FUZZ_CASE, one case of it, whose folder is kept.
 """
 
-from __future__ import annotations
-
 import atexit
 import faulthandler
 import multiprocessing

@@ -1,7 +1,5 @@
 """What may be wrong with a file of somebody else: its structure, its bytes, or what stands at its path."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Small files of every kind that fdbcore reads, made by its own commands where it makes them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Mapping

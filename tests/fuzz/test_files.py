@@ -1,7 +1,5 @@
 """Files of somebody else, changed in each way, and each that once ended a command otherwise than by a line."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

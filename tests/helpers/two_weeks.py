@@ -1,7 +1,5 @@
 """Calls of two weeks by a script: the second repeats the first, a little off, with ten moments made worse."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Krippendorff's alpha and Cohen's kappa from their definitions, over all pairs of ratings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from itertools import permutations

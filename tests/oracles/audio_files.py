@@ -1,7 +1,5 @@
 """Audio files for tests, written by PyAV with the timestamps that a test asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path

@@ -4,8 +4,6 @@ Words and segments are lists of [start, end] in seconds. `tests/reference` holds
 these say what they would give of random logs.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from fractions import Fraction

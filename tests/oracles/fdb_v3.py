@@ -6,8 +6,6 @@ user's), verdicts (a list of True, False or None; or None), response (True, Fals
 (s or None).
 """
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

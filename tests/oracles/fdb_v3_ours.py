@@ -6,8 +6,6 @@ words (lists of [text, start, end] in s, or None), transcript, filler (how many 
 key (s or None), response, state (or None). It knows five functions.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

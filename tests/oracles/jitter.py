@@ -1,7 +1,5 @@
 """The rules of the jitter buffer in plain Python: dictionaries without end, exact fractions, lines by trying all."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The energy detector's decisions from whole tracks of levels: every window by its definition, tick by tick."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Two naive resamplers: one with the compiled one's coefficients and order of additions, one in continuous time."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """The speech detector's decisions from whole tracks of levels and probabilities: every rule by its definition."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

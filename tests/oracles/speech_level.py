@@ -1,7 +1,5 @@
 """Active speech level by ITU-T P.56, method B, sample by sample."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

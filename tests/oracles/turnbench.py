@@ -4,8 +4,6 @@ A dialogue is drawn as the annotators would label it. What needs several annotat
 is left out: drawn labels are certain.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ It follows the table of the floor in fdbcore/session/turns.py line by line and k
 compiled detector has something independent to agree with.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

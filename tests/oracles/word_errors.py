@@ -1,7 +1,5 @@
 """The word error rate: substitutions, insertions and deletions of the cheapest alignment, a word of the reference."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

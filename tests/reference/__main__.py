@@ -8,8 +8,6 @@ said to be equal, to differ, or to be missing. --write keeps what the scripts ga
 without a checkout.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What the released scripts gave of the made sets, kept; and how figures of ours compare with it."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict

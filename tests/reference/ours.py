@@ -1,7 +1,5 @@
 """What fdbcore gives of a set, in the form in which `scripts` prints what the released scripts give."""
 
-from __future__ import annotations
-
 import csv
 import json
 import sys

@@ -1,7 +1,5 @@
 """What the stand-ins for judges and for UTMOS say, on both sides of the check: rules that any of them can compute."""
 
-from __future__ import annotations
-
 BEHAVIOURS = ("respond", "resume", "respond", "uncertain", "respond", "respond", "respond", "unknown", "respond")
 
 

@@ -11,8 +11,6 @@ It prints {PART: {METRIC: {SAMPLE: VALUE}}}; a value is a number, a list of numb
 sample gives it the name of its error.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import importlib

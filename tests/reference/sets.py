@@ -5,8 +5,6 @@ people (`PEOPLE`), and `names.json`: what is special about a sample, or all of a
 said by their letters, and lie a little beside it, as a transcriber's do: some cross the edges of what sounds.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

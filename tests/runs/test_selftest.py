@@ -1,7 +1,5 @@
 """The self-test passes where the harness adds what it states, and fails where something else does."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -33,7 +31,7 @@ class Unsteady(Mirrored):
 
     _reflected = 0
 
-    def _reflect(self, packet: RtpPacket, arrival_ns: int) -> None:
+    def _reflect(self, packet: "RtpPacket", arrival_ns: int) -> None:
         self._reflected += 1
         if self._reflected > 130 and self._reflected % 20 in (6, 8, 10, 12):
             asyncio.get_running_loop().call_later(0.025, super()._reflect, packet, arrival_ns)
@@ -44,7 +42,7 @@ class Unsteady(Mirrored):
 class Late(Mirrored):
     """Holds each packet back for 20 ms that no leg states."""
 
-    def _reflect(self, packet: RtpPacket, arrival_ns: int) -> None:
+    def _reflect(self, packet: "RtpPacket", arrival_ns: int) -> None:
         asyncio.get_running_loop().call_later(HIDDEN_DELAY_S, super()._reflect, packet, arrival_ns)
 
 

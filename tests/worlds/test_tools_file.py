@@ -26,8 +26,6 @@ from fdbcore.worlds.functions import functions_in
 Call: TypeAlias = tuple[str, Mapping[str, Any]]
 
 FUNCTIONS = '''
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """Makes one answer on a thread of its own: transcribes what was heard, asks the model, and speaks each sentence."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -13,8 +13,6 @@ The voice activity is that of the loop. On a clock that never waits, an answer i
 for, so compute time is not counted.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -54,7 +52,7 @@ KEPT_TICKS: Final = 200
 CLOSE_S: Final = 1.0
 
 
-def cascaded(address: str) -> Cascade:
+def cascaded(address: str) -> "Cascade":
     """The party at an address of the module. SettingsError for a wrong setting, or a file or key that is missing."""
     found = parsed(address, SETTINGS)
     given = {name: found.settings[name] for name in query_of(split_query(address)[1])}

@@ -1,7 +1,5 @@
 """One answer as the ticks have it: what has come of it, what is said, and how much of that was heard."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass

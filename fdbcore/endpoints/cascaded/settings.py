@@ -1,7 +1,5 @@
 """A cascaded system from a file: its transcriber, language model and speaker, and when it answers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

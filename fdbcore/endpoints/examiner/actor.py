@@ -6,8 +6,6 @@ openai-realtime:MODEL, gemini-live...  a live party that takes instructions and 
 verbatim:grok:MODEL, ...               a live party that says the sayings of the brief (`verbatim_actor`)
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An examiner's progress with its goals: which saying comes next, and what becomes of each goal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """The brief of an examiner: whom it plays, and what it wants of the system, goal by goal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final

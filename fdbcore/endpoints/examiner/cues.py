@@ -1,7 +1,5 @@
 """Cues: when an examiner may speak and must yield, by the early edges of the other side and its own words."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Final, Literal
 

@@ -3,8 +3,6 @@
 Words are in the normal form of `phrases`, each after a space, with "," where a clause ends.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection
 from typing import Final, TypeAlias

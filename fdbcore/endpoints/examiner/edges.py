@@ -2,8 +2,6 @@
 contradict.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Literal
 

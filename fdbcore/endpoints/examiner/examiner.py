@@ -7,8 +7,6 @@ Cues say when it speaks (`fdbcore.endpoints.examiner.cues`), an actor says what,
 (`fdbcore.endpoints.examiner.actor`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -67,7 +65,7 @@ _FADE: Final = np.linspace(1.0, 0.0, FRAME_SAMPLES, dtype=np.float32)
 What: TypeAlias = Literal["goal", "closing", "backchannel"]
 
 
-def examiner(address: str) -> Examiner:
+def examiner(address: str) -> "Examiner":
     """The examiner at an address of the module. SettingsError for a wrong setting, brief or actor."""
     found = parsed(address, SETTINGS)
     if not found.place:

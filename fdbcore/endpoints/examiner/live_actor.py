@@ -7,8 +7,6 @@ it speak, and then heard from its beginning. If the system goes on before any of
 so takes it back, and answers anew. It is asked to speak where it does not by itself.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final

@@ -9,8 +9,6 @@ On a real clock it begins to think as soon as the system seems to have stopped, 
 on. On a clock that never waits, a thought takes no time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

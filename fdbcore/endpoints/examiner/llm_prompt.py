@@ -1,7 +1,5 @@
 """The prompt of a language model that plays an examiner, in our own words, and the reader of its reply."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple

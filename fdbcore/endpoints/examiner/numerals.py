@@ -1,7 +1,5 @@
 """Numbers and times as values: "eight fifty" is 850, 8:50 and 8.50; "half past four" and 四時半 are 4:30 and 16:30."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import cache

@@ -9,8 +9,6 @@ themselves, with the system muted for the reference's first 4 s. The reference's
 padding (1200 and 300 ms) belong to another detector, and are not carried over.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, get_args
 

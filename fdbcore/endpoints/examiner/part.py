@@ -1,7 +1,5 @@
 """Prompts of a live party that plays side A: its part and its goals, the tool that reports them, and directions."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from fdbcore.endpoints.examiner.brief import Brief

@@ -1,7 +1,5 @@
 """Phrases that words say and mean: whole words and numbers, neither denied nor replaced, each in its role."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence

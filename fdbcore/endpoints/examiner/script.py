@@ -47,8 +47,6 @@ In arguments, "$RESULT_0.flights[0].id" is a value from the result of the first 
 the text is sent as it is.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

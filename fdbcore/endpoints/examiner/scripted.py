@@ -6,8 +6,6 @@
 the same conversation it says the same at the same time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -37,7 +35,7 @@ _KNOWN_MS: Final = 260
 """So long after its start, the speech of a side is an event."""
 
 
-def scripted(address: str) -> ScriptedEndpoint:
+def scripted(address: str) -> "ScriptedEndpoint":
     """The scripted party at an address. SettingsError if there is no such script, or if it cannot be used."""
     name = address.partition(":")[2]
     packaged = Path(str(files("fdbcore.endpoints.examiner"))) / "data"

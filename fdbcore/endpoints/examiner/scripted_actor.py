@@ -4,8 +4,6 @@ With a transcriber it judges by words whether a goal is met, says it another way
 its last wording. Without one it goes on once the system has answered, and each goal is logged "not heard".
 """
 
-from __future__ import annotations
-
 from fdbcore.endpoints.examiner.actor import ActorDecision, ActorSettings, Speech, check_words
 from fdbcore.endpoints.examiner.agenda import Agenda
 from fdbcore.endpoints.examiner.cues import Cue

@@ -1,7 +1,5 @@
 """A language model's decision and words at a cue, made on a thread of its own, and spoken sentence by sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from queue import Empty
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """An examiner's hearing in words: a transcriber on a thread of its own, given all that the system said for a goal."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from threading import Thread

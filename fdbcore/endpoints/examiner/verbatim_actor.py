@@ -5,8 +5,6 @@ itself is not heard: once it has begun to, it has judged, and is told which text
 a message for it.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from fdbcore.endpoints.examiner.actor import ActorSettings, Speech, check_words

@@ -1,7 +1,5 @@
 """Speech of an examiner: texts spoken at a level, as frames. What was spoken once in this process is kept."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final

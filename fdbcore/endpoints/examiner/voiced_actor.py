@@ -1,7 +1,5 @@
 """The shared part of actors that let a speaker say their texts: closing statement, backchannels, and who speaks."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

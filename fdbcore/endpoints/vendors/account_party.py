@@ -1,7 +1,5 @@
 """The shared part of parties whose vendor gives the user an account."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

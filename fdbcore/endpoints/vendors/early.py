@@ -1,7 +1,5 @@
 """A party whose system may speak before the call begins: what comes before tick 0 is kept, and heard from tick 0 on."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from fdbcore.endpoints.vendors.party import VendorParty

@@ -1,7 +1,5 @@
 """Names the errors of vendors, and says what to do about each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

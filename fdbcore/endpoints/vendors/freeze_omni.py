@@ -9,8 +9,6 @@ as it comes, and heard from the next tick on. `stop_tts` drops what was not yet 
 server first hands out all that it had ready, and then says so. Source: `bin/server.py` of VITA-MLLM/Freeze-Omni.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
@@ -40,7 +38,7 @@ SETTINGS: Final = (
 _BUSY: Final = "busy: it has as many users as it takes (its option --max_users): try later, or with fewer --jobs"
 
 
-def freeze_omni(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> FreezeOmni:
+def freeze_omni(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> "FreezeOmni":
     """The party at an address of the module. SettingsError for any other form, or a file that cannot be read."""
     form = "freeze-omni://HOST:PORT"
     parts = location(address, form)

@@ -10,8 +10,6 @@ Order: audio, `generationComplete` (the item ends), `turnComplete`. An interrupt
 `interrupted` may come after `turnComplete`, while the audio is still being played.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import re
@@ -83,7 +81,7 @@ LATE_S: Final = 0.5
 _RESUMABLE: Final = (LIMIT, GOING, SERVER)
 
 
-def gemini_live(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> GeminiLive:
+def gemini_live(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> "GeminiLive":
     """The party at an address of the module. SettingsError for a wrong setting, or a file or key that is missing."""
     found = parsed_with_account(address, SETTINGS)
     account, given = account_of(VENDOR, found)

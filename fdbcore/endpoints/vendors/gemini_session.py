@@ -3,8 +3,6 @@
 The names are the vendor's own, but for `instructions`. Source: `google.genai.types.LiveClientSetup`, google-genai 3.4.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

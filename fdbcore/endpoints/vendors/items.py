@@ -1,7 +1,5 @@
 """Utterances of a party by its own names for them (*items*): how much of each was said, and how much heard."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """The keys of a table that declares JSON over a WebSocket, as docs/systems/json-ws.md states them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Set
 from typing import Any, Final

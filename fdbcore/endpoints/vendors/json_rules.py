@@ -1,7 +1,5 @@
 """A party's actions with a declared protocol when messages come: the rules of its table."""
 
-from __future__ import annotations
-
 import base64
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Reads a table that declares how a vendor speaks JSON over a WebSocket. What is wrong with it is one line."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -46,7 +44,7 @@ class AudioForm:
     def __str__(self) -> str:
         return f"{'ulaw' if self.is_mulaw else 'pcm'}_{self.rate_hz}"
 
-    def stated(self, value: object, rates_hz: Sequence[int]) -> AudioForm:
+    def stated(self, value: object, rates_hz: Sequence[int]) -> "AudioForm":
         """The form that a value states, which may be a rate alone. ValueError for one that cannot be had."""
         found = FORM.fullmatch(value) if isinstance(value, str) else None
         is_mulaw, rate_hz = (found[1] != "pcm", int(found[2])) if found else (self.is_mulaw, value)

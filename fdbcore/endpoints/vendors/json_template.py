@@ -6,8 +6,6 @@ A text that is one placeholder becomes its value, of whatever type. Left out are
 value, and objects and lists with placeholders of which none has one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

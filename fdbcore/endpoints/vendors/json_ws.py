@@ -7,8 +7,6 @@
 What comes before tick 0 is kept, and heard from tick 0 on. docs/systems/json-ws.md explains the tables.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping, Sequence
@@ -39,7 +37,7 @@ ALIVE_S: Final = 5.0
 """Interval at which a server that is sent no audio yet is told that we are there. Deepgram waits for 10 s."""
 
 
-def json_ws(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> JsonWs:
+def json_ws(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> "JsonWs":
     """The party at an address of the module. SettingsError for a wrong table or setting, or a missing file or key."""
     kind, _, rest = address.partition(":")
     place, query = split_query(rest, file=kind == OWN)

@@ -4,8 +4,6 @@ Source: `openai.types.live.SessionConfig`, openai 3.54. The names are the vendor
 the tools stand in `delegation.responses` there, and begin with `responses_` here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

@@ -9,8 +9,6 @@ The token is that in LIVEKIT_TOKEN, or is made with LIVEKIT_API_KEY and LIVEKIT_
 kHz mono, and hear one of the agent's, in real time; what the SDK's jitter buffer holds back is part of the system.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re
@@ -74,7 +72,7 @@ class Access:
         return self.token
 
 
-def livekit(address: str) -> LiveKit:
+def livekit(address: str) -> "LiveKit":
     """The party at an address of the module. SettingsError for any other form, or a key that is missing."""
     kind = address.partition(":")[0]
     form = "livekit://HOST[:PORT]/ROOM, or livekits:// with TLS"

@@ -7,8 +7,6 @@ The model decides itself when it speaks and when it yields: it states no turns, 
 (the *sideband*) states when each chunk begins and ends on the vendor's clock.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
@@ -50,7 +48,7 @@ _ONE: Final = "speech"
 _ENDINGS: Final[Mapping[str, Cause]] = {"expired": LIMIT, "content": MODERATION, "connection_lost": SERVER}
 
 
-def openai_live(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> OpenAILive:
+def openai_live(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> "OpenAILive":
     """The party at an address of the module. SettingsError for a wrong setting, or a file or key that is missing."""
     found = parsed_with_account(address, SETTINGS)
     account, given = account_of(LIVE, found)

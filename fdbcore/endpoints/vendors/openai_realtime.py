@@ -13,8 +13,6 @@ client's task: when speech begins and the session interrupts responses, what was
 server is told how much of the item was heard (`conversation.item.truncate`).
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Events that a party of a vendor logs, whatever carries its session."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias

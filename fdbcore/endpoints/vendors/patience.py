@@ -1,7 +1,5 @@
 """Asks a busy server again, after the wait that it asks for, as long as there is time for that."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar

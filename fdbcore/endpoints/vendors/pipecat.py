@@ -7,8 +7,6 @@ Cloud wants it: the offer then goes to sessions/ID/api/offer beside it. On a dat
 client is ready, after which a bot usually greets, and the bot tells the call in RTVI (`rtvi`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -70,13 +68,13 @@ class PipecatBot(WebRtcParty, Dialled):
             raise SettingsError(f"{self._kind}: expected body to be a JSON object, got {text[:SAID_CHARS]!r}")
         return body
 
-    async def _new_peer(self) -> Peer:
+    async def _new_peer(self) -> "Peer":
         peer = await super()._new_peer()
         if self._options["rtvi"]:
             self._put = peer.channel(CHANNEL, self._receive, self._stop_pings, self._open_channel)
         return peer
 
-    async def _offer_url(self) -> URL:
+    async def _offer_url(self) -> "URL":
         url = await super()._offer_url()
         if not url.path.endswith(START):
             return url

@@ -1,7 +1,5 @@
 """A vendor's own clock of what it says: where it places each chunk, against when the chunk comes here."""
 
-from __future__ import annotations
-
 from collections import deque
 from statistics import median
 from typing import Any, Final, NamedTuple

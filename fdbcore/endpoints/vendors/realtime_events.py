@@ -1,7 +1,5 @@
 """The events of OpenAI's Realtime interface, whatever carries them: turns, answers, tools, what is counted, errors."""
 
-from __future__ import annotations
-
 import json
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -3,8 +3,6 @@
 The names are the vendor's own. Source: `openai.types.realtime.RealtimeSessionCreateRequest`, openai 3.54.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias
 

@@ -5,8 +5,6 @@ The server plays what it says in real time, so interruptions are its own affair:
 itself. `output_audio_buffer.started`, `.stopped` and `.cleared` say when.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import ssl
@@ -134,7 +132,7 @@ class OpenAIRealtimeCall(RealtimeParty, WebRtcParty):
                         allow_redirects=False,
                     )
 
-    async def _http(self, timeout_s: float) -> aiohttp.ClientSession:
+    async def _http(self, timeout_s: float) -> "aiohttp.ClientSession":
         import aiohttp
 
         # Made on a thread: reading the certificates of the system takes 30 ms, which other calls must not wait for.

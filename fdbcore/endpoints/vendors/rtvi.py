@@ -4,8 +4,6 @@ Turns, transcripts, stages, calls of tools that the bot made, and counts. A bot 
 author to say, and without an RTVI processor it tells nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple

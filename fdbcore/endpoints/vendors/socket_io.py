@@ -5,8 +5,6 @@ its name and its data. Bytes in the data follow as a binary message of their own
 socket.io-protocol, revision 5, and engine.io-protocol, revision 4.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

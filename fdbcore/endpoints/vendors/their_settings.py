@@ -1,7 +1,5 @@
 """Settings that a vendor decides if they are not given, in the forms of addresses and servers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final

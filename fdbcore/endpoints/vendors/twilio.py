@@ -8,8 +8,6 @@ the audio before it has played, and at once after a `clear`, which drops what ha
 Streams - WebSocket Messages".
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac
@@ -60,7 +58,7 @@ SETTINGS: Final = (
 _AT_ONCE: Final = ", right after `start`: the application's own log may say why"
 
 
-def twilio(address: str) -> Twilio:
+def twilio(address: str) -> "Twilio":
     """The party at an address of the module. SettingsError for any other form, or a key that is missing.
 
     key_variable: the environment variable with the account's token; it signs the request (`X-Twilio-Signature`).

@@ -9,8 +9,6 @@ names: an utterance ends where `state` changes, and the first one is the item `t
 The agent may greet as soon as it is joined. What comes before tick 0 is kept, and heard from tick 0 on.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
@@ -39,7 +37,7 @@ _ENDINGS: Final[Mapping[str, Cause]] = {"timeout": LIMIT, "system_error": SERVER
 _UNLOGGED: Final = ("pong",)
 
 
-def ultravox(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> Ultravox:
+def ultravox(address: str, timeout_s: float = OPEN_TIMEOUT_S) -> "Ultravox":
     """The party at an address of the module. SettingsError for a wrong setting, or a file or key that is missing."""
     found = parsed_with_account(address, SETTINGS)
     account, given = account_of(VENDOR, found)

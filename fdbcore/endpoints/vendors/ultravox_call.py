@@ -4,8 +4,6 @@ The names are the vendor's own, but for `instructions` (its `systemPrompt`).
 Source: https://docs.ultravox.ai/api-reference/calls/calls-post.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The audio to a party: the session's frames at the party's own rate, in packets of equal length, from tick 0 on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 

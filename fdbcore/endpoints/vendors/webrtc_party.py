@@ -1,7 +1,5 @@
 """A WebRTC peer that tells on a data channel what happens in the call."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

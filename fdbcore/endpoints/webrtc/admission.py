@@ -5,8 +5,6 @@ A server on loopback is open to everybody on the machine. So a web page must not
 Beyond loopback only the bearer token counts (RFC 6750). No cookie is ever used.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import logging

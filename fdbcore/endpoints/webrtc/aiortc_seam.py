@@ -5,8 +5,6 @@ incoming packet is time-stamped in the callback of its socket. An outgoing packe
 thread, without a turn of the event loop, which would be 1 to 2 ms late.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import ctypes

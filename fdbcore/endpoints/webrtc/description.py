@@ -1,7 +1,5 @@
 """Reads a peer's SDP, and completes it for aiortc: adds what the RFCs allow a peer to leave out."""
 
-from __future__ import annotations
-
 import re
 from itertools import chain, count, pairwise
 from typing import Final

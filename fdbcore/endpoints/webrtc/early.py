@@ -4,8 +4,6 @@ A run opens those of its first call before its self-test, and hands them to the 
 open their own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from socket import socket
 from typing import Final, TypeAlias

@@ -1,7 +1,5 @@
 """The audio of one connected peer on the media clock: frames of 10 ms inside, Opus packets on the wire."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Peers in this process that send each packet back as it arrives: what the harness itself takes, without a system."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final
@@ -46,7 +44,7 @@ class Mirrored(WebRtcEndpoint):
         self._mirror.callback(wire.close)
         self._wire = wire
 
-    def _reflect(self, packet: RtpPacket, arrival_ns: int) -> None:
+    def _reflect(self, packet: "RtpPacket", arrival_ns: int) -> None:
         self._wire.send(packet.payload, packet.sequence, packet.timestamp, arrival_ns)
 
     async def _hang_up(self) -> None:

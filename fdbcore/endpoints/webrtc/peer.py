@@ -1,7 +1,5 @@
 """One WebRTC peer: negotiates, connects, and watches the connection, because aiortc fails silently."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence

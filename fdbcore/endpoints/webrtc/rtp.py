@@ -1,7 +1,5 @@
 """Packs and unpacks RTP packets (RFC 3550, section 5.1). Ours have no header extensions."""
 
-from __future__ import annotations
-
 import struct
 from typing import Final, NamedTuple
 

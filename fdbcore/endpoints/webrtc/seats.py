@@ -5,8 +5,6 @@ peer replaces the one that is connecting (a page that is reloaded, a peer that i
 or fails leaves the seat free. A connected peer keeps its seat.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re
@@ -115,7 +113,7 @@ class Seat:
     visit: the peer that negotiates, connects or is connected here. shows: what the page shows to whoever joins.
     """
 
-    def __init__(self, seats: Seats, side: Side, session: str, negotiator: Negotiator, shows: str = "") -> None:
+    def __init__(self, seats: "Seats", side: Side, session: str, negotiator: Negotiator, shows: str = "") -> None:
         self.side = side
         self.session = session
         self.shows = shows

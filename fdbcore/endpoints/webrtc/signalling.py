@@ -4,8 +4,6 @@
 `fdbcore.runtime.network.event_loop()`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from typing import TYPE_CHECKING
@@ -24,7 +22,7 @@ class SignallingServer(Seats):
     real one.
     """
 
-    _runner: AppRunner | None = None
+    _runner: "AppRunner | None" = None
     _listener: asyncio.Server | None = None
     _awaited_seats = 0
 

@@ -9,8 +9,6 @@ send an "error" with `message`. A peer that closes the socket has left the conve
 we send "bye" with `message`, and close the socket.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final

@@ -6,8 +6,6 @@ candidates (RFC 8840). There are no ICE restarts, so there are no entity tags. `
 the microphone; it shows what `GET /shows/b` gives, a text for whoever plays that side.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator
 from importlib.resources import files

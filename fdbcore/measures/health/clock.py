@@ -6,8 +6,6 @@ up. What no system can do is to be heard on the other side before it speaks, or 
 sure, and asks for no overlap.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The finding of a health check, and helpers that the checks share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 

@@ -1,7 +1,5 @@
 """Removes steady tones from a side: hum and beeps mask other sounds, and correlate with anything."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Checks of one side: level, background noise, clipping, direct current, audio band and dropouts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

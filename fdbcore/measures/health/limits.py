@@ -4,8 +4,6 @@
 at the median, or the share of premature answers by more than two points.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -4,8 +4,6 @@
 what each detector makes of their edges. Of a detector in another version, nothing is measured.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Collection, Mapping

@@ -1,7 +1,5 @@
 """Collects what the health checks need in one pass over the audio, in temporary files: memory does not grow with it."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -100,7 +98,7 @@ class LowBand:
         with _kept_beside():
             self._file.write(low.tobytes())
 
-    def without(self, blocks: Iterable[Floats]) -> LowBand:
+    def without(self, blocks: Iterable[Floats]) -> "LowBand":
         """This side minus these samples (full scale 1), from its start. The caller closes the result."""
         rest, at_tick = LowBand(), 0
         for block in blocks:
@@ -182,7 +180,7 @@ class SideAudio:
         return self.columns.flat.read(self.n_ticks)
 
     @property
-    def until_its_end(self) -> SideAudio:
+    def until_its_end(self) -> "SideAudio":
         """The same without the padding that makes both sides equally long."""
         return replace(self, n_ticks=self.end_tick)
 

@@ -6,8 +6,6 @@ than around them, whatever they are: the distances of three such places nearly t
 may play the same recording twice; what both have again after the same time was recorded once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 

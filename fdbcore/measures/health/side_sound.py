@@ -1,7 +1,5 @@
 """The sound of one side: its speech, what lies beside it, and how it dies away."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checks of the two sides against each other: echo, identical content, exchanged sides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final
 

@@ -4,8 +4,6 @@ No silence of both sides is then longer than such a recorder waits, and many are
 Parties that always wait for the same time sound so, too, so it is a warning, and no figure is left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final
 

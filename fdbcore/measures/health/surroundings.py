@@ -5,8 +5,6 @@ Each of them can move the edges of speech that a detector finds, or make answers
 of the detector (`limits`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """Checks for sounds that are not speech: dialled digits, tones, ringing, music."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 

@@ -4,8 +4,6 @@ If B's side drifts, its answers come later through the call and, by as much, tho
 makes the other quicker. A trend leaves no other trace, so it is a warning, and no figure is left out.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from itertools import pairwise

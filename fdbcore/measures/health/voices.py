@@ -5,8 +5,6 @@ both stay on their side; only a recorder exchanges them. And nobody raises his p
 musical interval: only a wrong sample rate does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -63,7 +61,7 @@ class SpokenUnits(NamedTuple):
     pitch: Doubles
     weights: Doubles
 
-    def part(self, of: slice) -> SpokenUnits:
+    def part(self, of: slice) -> "SpokenUnits":
         """Some of its units."""
         return SpokenUnits(self.spans[of], self.levels[of], self.pitch[of], self.weights[of])
 

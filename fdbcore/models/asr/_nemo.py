@@ -8,8 +8,6 @@ a line {"words": [[[text, start_s, end_s], ...], ...]}, or {"error", "is_setting
 request. The program ends when its standard input does, at once, whatever it is at work on.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Places known English words on speech, by forced alignment with PocketSphinx, whose model comes with its package."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """The audio of a WAV file as transcribers on this machine take it."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -4,8 +4,6 @@ NeMo runs in a process of its own, since it takes 7 s and 700 MB to import, and 
 wait for it are heard in one batch.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os
@@ -53,7 +51,7 @@ SETTINGS: Final = (
 )  # fmt: skip
 
 
-def nemo(address: str) -> Nemo:
+def nemo(address: str) -> "Nemo":
     """The transcriber "nemo", "nemo:NAME" of a model on a hub, or "nemo:PATH.nemo".
 
     SettingsError if that is no file; MissingExtraError says how NeMo is installed.
@@ -151,7 +149,7 @@ class Nemo(Transcriber):
         if self._closed.is_set():
             raise PartyError(f"{self.name}: closed while audio waited for it")
 
-    def _running(self) -> _Worker:
+    def _running(self) -> "_Worker":
         if self._worker is None or self._worker.has_ended:
             self._worker = _Worker(self.name, self._program, offline=self._place.endswith(".nemo"))
             weakref.finalize(self, self._worker.end)

@@ -1,7 +1,5 @@
 """Speech recognition by OpenAI, or by another server with its audio/transcriptions API, through the SDK `openai`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

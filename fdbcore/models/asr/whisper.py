@@ -4,8 +4,6 @@ Whisper base is one of `fdbcore.models.packaged`. A third party uploaded it: it 
 another model in CTranslate2's form serves as well.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import threading
 from collections.abc import Mapping, Sequence
@@ -33,7 +31,7 @@ _DECODING: Final = {"beam_size": 1, "temperature": 0.0, "condition_on_previous_t
 _hearing = threading.Lock()
 
 
-def whisper(address: str) -> Whisper:
+def whisper(address: str) -> "Whisper":
     """The transcriber "whisper", "whisper:base?threads=2", or "whisper:FOLDER" with a model of one's own.
 
     If it is not there, MissingExtraError says what to run, and SettingsError what was expected.

@@ -6,8 +6,6 @@ espeak-ng keeps state from one text to the next, even if it is initialised and s
 fixed seed speaks a text in the same way each time. It imports the standard library only, to start fast.
 """
 
-from __future__ import annotations
-
 import ctypes
 import struct
 import sys

@@ -5,8 +5,6 @@ answers each by one line: the path of a WAV file, or the number of bytes of a WA
 ends when its input ends.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

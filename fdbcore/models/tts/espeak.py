@@ -1,7 +1,5 @@
 """The voices of espeak-ng, in a hundred languages."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -75,7 +73,7 @@ def synthesise(text: str, voice: Voice) -> Pcm:
     return without_edges(pcm.astype(np.int16), rate_hz)
 
 
-def espeak(address: str) -> Espeak:
+def espeak(address: str) -> "Espeak":
     """The speaker "espeak-ng:VOICE", such as "espeak-ng:en-us+f2?words_per_minute=190&pitch=55"; en-us if left out."""
     found = parsed(address, VOICE[1:])
     given = {name: value for name, value in found.settings.items() if value is not None}

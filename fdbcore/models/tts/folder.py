@@ -1,7 +1,5 @@
 """A speaker that plays recordings: FOLDER/NAME with any suffix of an audio file."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,7 +29,7 @@ def mono_in(data: bytes) -> tuple[npt.NDArray[np.int16], int]:
         return read_mono(Path(file.name))
 
 
-def folder(address: str) -> Folder:
+def folder(address: str) -> "Folder":
     """The speaker "dir:FOLDER". SettingsError if there is no such folder."""
     rest = address.partition(":")[2]
     path = Path(rest)

@@ -6,8 +6,6 @@ samples are played at another rate, so pitch and formants move alike, and the mo
 that the pace stays about the same.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 import threading
@@ -41,7 +39,7 @@ _MODULE: Final = "fdbcore_hibari"  # not "hibari", which may be installed in ano
 _speaking = threading.Lock()
 
 
-def hibari(address: str) -> Hibari:
+def hibari(address: str) -> "Hibari":
     """The speaker "hibari", or "hibari:heart?pitch_semitones=-4".
 
     If it is not there, MissingExtraError says what to run.

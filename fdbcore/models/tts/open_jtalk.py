@@ -4,8 +4,6 @@ It reads kanji, numbers, dates and counters in their context. That needs ONNX Ru
 misread as naninin and naninichi.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any, Final
@@ -26,7 +24,7 @@ CREDIT: Final = (
 )
 
 
-def open_jtalk(address: str) -> OpenJTalk:
+def open_jtalk(address: str) -> "OpenJTalk":
     """The speaker "open-jtalk". It has no settings. MissingExtraError if it is not installed."""
     if rest := address.partition(":")[2]:
         raise SettingsError(f"tts: open-jtalk: expected no settings, got {rest!r}")

@@ -1,7 +1,5 @@
 """Speech by OpenAI, or by another server with its audio/speech API, through the SDK `openai`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -28,7 +26,7 @@ SETTINGS: Final = (
 _WITHOUT_INSTRUCTIONS: Final = ("tts-1", "tts-1-hd")
 
 
-def openai_tts(address: str) -> OpenAISpeaker:
+def openai_tts(address: str) -> "OpenAISpeaker":
     """The speaker "openai-tts:MODEL?voice=nova". It is at OpenAI, with the key in OPENAI_API_KEY, unless SETTINGS
     name another server.
     """

@@ -1,7 +1,5 @@
 """The audio of a recording for a page: its address, a copy that browsers can play, or short clips."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """The outcome of a live call, its timing certificate, and whether a replay gives the same results, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeGuard
 

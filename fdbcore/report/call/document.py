@@ -3,8 +3,6 @@
 `fdbcore.report.schemas` publishes the schema of its type.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal, NotRequired, TypedDict, cast
 

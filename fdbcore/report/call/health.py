@@ -1,7 +1,5 @@
 """The input health of a call in words: a line for the screen, and a panel for the page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

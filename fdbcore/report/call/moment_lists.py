@@ -4,8 +4,6 @@ The address of a list is the id of its measure, or of its kind of moments. For a
 also the rest of the denominator.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 

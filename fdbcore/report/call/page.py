@@ -3,8 +3,6 @@
 A page that can be sent alone contains its script, its style and the audio of the whole call.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace

@@ -1,7 +1,5 @@
 """The text that `fdbcore replay` prints: at most 100 columns, every count with its denominator."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 

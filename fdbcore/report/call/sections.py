@@ -1,7 +1,5 @@
 """The text and the tables of the HTML report of a call."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final

@@ -3,8 +3,6 @@
 Their names hold a part of their hash, so pages that another version wrote keep what they were written for.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 from functools import cache

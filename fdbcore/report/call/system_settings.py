@@ -1,7 +1,5 @@
 """The settings of the systems in a live call, in its report: what was asked for, and what the server confirmed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple

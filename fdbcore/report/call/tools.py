@@ -1,7 +1,5 @@
 """The tool calls of a live call, in its report."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

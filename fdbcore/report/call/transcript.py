@@ -4,8 +4,6 @@ Each line plays from its beginning. Of a side whose words are known in several w
 those of a transcriber, and these before what its partner heard. The others can be shown beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

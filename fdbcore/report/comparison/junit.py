@@ -1,7 +1,5 @@
 """Gates as JUnit XML, for CI systems."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """Verdicts of gates on a run and its calls: on the page of the run, in its list of calls, on the page of a call."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """A file of gates to begin with: the limits that fdbcore ships, each with its source and what a run has."""
 
-from __future__ import annotations
-
 import json
 from typing import Final
 

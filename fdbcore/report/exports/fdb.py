@@ -19,8 +19,6 @@ benchmark, by the first part of TASK, and left out for other tasks. With several
 folders above: OUT/SYSTEM/PACING/TRIAL/FAMILY/TASK.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Exports recordings to RTTM, Praat TextGrid, Audacity, CSV, JSON, and the formats of benchmarks."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The text that `fdbcore agree` prints about labels of calls: at most 100 columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """The sensitivity of calls' figures to the voice activity detector: in words, and as a table of a page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The scores of a run in words and figures, shared by the screen and the page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The scores of a run on a terminal: each figure with its interval, its range over settings, and n."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

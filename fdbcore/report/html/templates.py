@@ -4,8 +4,6 @@ Each page is one file that works without a network; it loads only what it contai
 to a template. The template escapes them, and has all tags except those of drawings (SVG).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -43,7 +41,7 @@ def render_pieces(template: str, package: str = OWN, **values: Any) -> Iterator[
 
 
 @cache
-def environment(package: str = OWN) -> Environment:
+def environment(package: str = OWN) -> "Environment":
     """The Jinja2 environment of a package; its templates may extend and import those of the report."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
@@ -71,7 +69,7 @@ def environment(package: str = OWN) -> Environment:
     return made
 
 
-def _compiled() -> BytecodeCache | None:
+def _compiled() -> "BytecodeCache | None":
     """The cache of compiled templates, kept as Python keeps modules: to compile them takes a tenth of a short replay.
 
     None if there is no place for them. Jinja2 tells by its source whether a template is still the same.
@@ -98,7 +96,7 @@ def static(name: str, package: str = OWN) -> str:
     return (files(package) / "static" / name).read_text(encoding="utf-8")
 
 
-def linked(text: str) -> Markup:
+def linked(text: str) -> "Markup":
     """A text with the links of `values.Links`, escaped."""
     from markupsafe import Markup, escape
 

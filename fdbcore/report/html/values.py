@@ -1,7 +1,5 @@
 """Values for the macros of templates: cells of tables, facts, key figures."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias

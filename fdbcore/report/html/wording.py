@@ -6,8 +6,6 @@ are; `{#name}` for a number; `{+name}` for words that are looked up, too; a `{na
 the table does not have stays English, such as names.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache

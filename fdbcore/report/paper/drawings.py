@@ -1,7 +1,5 @@
 """Figures for a paper, as SVG: when systems answer, compared with a reference."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """One exchange as a figure for a paper: who speaks when, in two lanes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Tables for a paper: Markdown, LaTeX (booktabs) and CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

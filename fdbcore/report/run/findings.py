@@ -1,7 +1,5 @@
 """The findings in the calls of a run, each with its calls: which side never spoke, or fell silent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any, Final

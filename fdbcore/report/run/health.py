@@ -1,7 +1,5 @@
 """The input health of a run in words: which calls have each finding, and how many."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ It needs no network. Audio is linked, or embedded as clips, and loads only when 
 has those with the worst moments inside; scripts beside it bring the others while it is read already.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from itertools import chain

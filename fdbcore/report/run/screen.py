@@ -1,7 +1,5 @@
 """A run with many calls on a terminal: text that fits its width, every share with its interval and n."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The table of the systems of a run: how the calls of each ended, and its measures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

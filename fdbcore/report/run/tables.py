@@ -1,7 +1,5 @@
 """Writes the tables of a run, one row per call and one row per event: CSV, and Parquet if pyarrow is installed."""
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

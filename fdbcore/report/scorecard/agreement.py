@@ -1,7 +1,5 @@
 """Agreement of raters as plain text, alike for all suites: who rated, tables of who is compared, what was left out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """The list of all cases on the page of a scorecard; the script scorecard.js filters, sorts and opens them."""
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

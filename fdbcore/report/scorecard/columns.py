@@ -1,7 +1,5 @@
 """Tables for a terminal: groups of columns that stay together, as many side by side as the width allows."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Its schema, `static/scorecard.schema.json`, is generated from its type.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, Literal, TypeAlias
 

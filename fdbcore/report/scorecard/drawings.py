@@ -1,7 +1,5 @@
 """Drawings of a scorecard: systems side by side with their intervals, and the parts of a value."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """A scorecard as an HTML page: one file that needs no network."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

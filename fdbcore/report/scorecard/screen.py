@@ -1,7 +1,5 @@
 """A scorecard as plain text, for any terminal of 60 columns or more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final

@@ -1,7 +1,5 @@
 """A scorecard as tables: Markdown and LaTeX for a paper, and CSV."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """Systems that are better than others, in sentences: the first that a reader of a scorecard wants to know."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Small charts as SVG: they need no script, use the colours of the page, and show each figure in a tooltip."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise

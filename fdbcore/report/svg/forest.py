@@ -1,7 +1,5 @@
 """A forest plot: figures with their intervals below each other on one axis, for any width."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

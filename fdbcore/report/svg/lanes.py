@@ -1,7 +1,5 @@
 """Who spoke when in one conversation: bars in lanes over one axis in seconds, in the look of `lanes.css`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 

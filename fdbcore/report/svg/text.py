@@ -1,7 +1,5 @@
 """The shared part of all drawings: text that XML can hold, line wrapping, and standalone files for papers."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable

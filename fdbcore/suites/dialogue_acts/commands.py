@@ -1,7 +1,5 @@
 """`fdbcore dataset generate` makes records by a language model; `fdbcore dataset speak` makes clips of their users."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

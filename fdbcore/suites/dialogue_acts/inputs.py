@@ -1,7 +1,5 @@
 """Reads what is to be scored, has models add annotations and verdicts, and says about what these would be asked."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -7,8 +7,6 @@ A response has `id` (of its record), `system`, `text` (null: it gave none, and `
 A line that cannot be used is named and left out; the others stay.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The replies of the systems of a run, as responses: of a live party, its turn after the user's."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sets of records, the form in which they are scored, and which response belongs to which."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,18 +57,18 @@ class RecordSet:
         return [numbers[user] for user in users] if any(users) else None
 
     @property
-    def merged(self) -> RecordSet:
+    def merged(self) -> "RecordSet":
         """The set with the acts of its references merged; see `merged`."""
         return self._with_references(
             lambda ones: [replace(one, annotation=merged(one.annotation, one.text)) for one in ones]
         )
 
     @property
-    def first_references(self) -> RecordSet:
+    def first_references(self) -> "RecordSet":
         """The set with only the first good reply of each record, as the paper has it."""
         return self._with_references(lambda ones: ones[:1])
 
-    def _with_references(self, form: Callable[[Sequence[Reference]], Iterable[Reference]]) -> RecordSet:
+    def _with_references(self, form: Callable[[Sequence[Reference]], Iterable[Reference]]) -> "RecordSet":
         records = {id: replace(one, references=tuple(form(one.references))) for id, one in self.records.items()}
         return replace(self, records=records)
 

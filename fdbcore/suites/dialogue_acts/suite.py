@@ -1,7 +1,5 @@
 """The dialogue-act benchmark as a `Suite`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

@@ -17,8 +17,6 @@ Without one, the acts are the seven of the paper.
     factor = 0.5
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -115,7 +113,7 @@ class TagSet:
         return found.astype(np.int16)
 
     @property
-    def without_credit(self) -> TagSet:
+    def without_credit(self) -> "TagSet":
         """The set with a factor of 1 for every swap, as in the paper."""
         return replace(self, related={})
 

@@ -2,8 +2,6 @@
 tests before and after; and the picture of one sample: both sides on one axis in seconds, with the labels over them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final

@@ -5,8 +5,6 @@ Words are those that lie beside released outputs, and those of transcribers that
 own words (data/rubrics.toml). An answer that cannot be used is asked again, and is then missing, never a zero.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

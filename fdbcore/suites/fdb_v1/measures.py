@@ -4,8 +4,6 @@ Those of `compat` have the rules of the published scripts, each with what is kno
 stand ours; most are measures of every call (`fdbcore.measures.catalogue`), at the labels of the samples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal, TypeAlias
 

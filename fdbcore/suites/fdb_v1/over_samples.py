@@ -6,8 +6,6 @@ github.com/DanielLin94144/Full-Duplex-Bench, with the words of Parakeet-TDT 0.6B
 were not found as a table.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files

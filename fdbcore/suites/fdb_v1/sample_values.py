@@ -14,8 +14,6 @@ the end of the overlap, leave out what has less than LEAST_SIDE_S of speech, and
 SILENCE_DB.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -271,7 +269,7 @@ class Sound(NamedTuple):
     ours_before: Features
     ours_after: Features
 
-    def with_more(self, more: Sound) -> Sound:
+    def with_more(self, more: "Sound") -> "Sound":
         """These, and what another has."""
         return Sound(*(own | other for own, other in zip(self, more, strict=True)))
 

@@ -13,8 +13,6 @@ A sample of v1 or v1.5: its task, and where in the user's audio its labels lie.
 The group's name says the task; in v1 the labels do where it does not.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Scores of recorded users: the document of everything that can be computed from runs and folders of outputs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

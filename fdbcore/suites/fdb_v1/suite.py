@@ -1,7 +1,5 @@
 """v1 and v1.5 as `Suite`s: recorded users on side A, and how systems take and yield the turn."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from fdbcore.doors import Later

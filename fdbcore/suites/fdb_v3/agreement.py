@@ -17,8 +17,6 @@ ours. A table of tags is a CSV with a header, a row a recording and rater:
 A file of recorded scenarios stands for its labels.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path

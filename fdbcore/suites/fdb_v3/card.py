@@ -2,8 +2,6 @@
 stands beside it: known defects, how far judges agree, case studies, and each recording.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

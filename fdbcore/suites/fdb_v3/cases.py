@@ -1,7 +1,5 @@
 """One system on one recording, with all that scoring reads: from a call of a run, or from a released result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

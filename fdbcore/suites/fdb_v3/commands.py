@@ -1,7 +1,5 @@
 """Actions of `fdbcore scenarios` on recorded scenarios: it imports a released folder, and checks files."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter

@@ -5,8 +5,6 @@ many, each measure over the recordings that the release takes for it. Measures, 
 data/measures.toml.
 """
 
-from __future__ import annotations
-
 import inspect
 import tomllib
 from collections import Counter

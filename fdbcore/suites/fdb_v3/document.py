@@ -1,7 +1,5 @@
 """The document of scores: everything that can be computed from runs and from released results of systems."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -7,8 +7,6 @@
 Beside a recording may lie what systems did: result_{provider}.json, output_{provider}.wav.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

@@ -6,8 +6,6 @@ needs them is not known. Without speech the times of words count as speech. A sy
 transcript is silent: it fails, whatever it called.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher

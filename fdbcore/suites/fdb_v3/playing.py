@@ -1,7 +1,5 @@
 """The playing of recordings to systems: who plays them, with which tools, and when a call is over."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

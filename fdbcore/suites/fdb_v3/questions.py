@@ -4,8 +4,6 @@ The three judges are those of Full-Duplex-Bench v3 (Lin et al., arXiv 2604.04847
 arguments, of the response, and of filler and key information.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

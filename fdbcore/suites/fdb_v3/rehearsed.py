@@ -7,8 +7,6 @@ It knows a recording by how loud it is from tick to tick, and when its user has 
 say of a system that is right, and what one fault changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -194,7 +192,7 @@ def uncorrected(args: Mapping[str, Any], rollback: RollbackEntry) -> dict[str, A
     return {name: original[name] if corrected.get(name) == value else value for name, value in args.items()}
 
 
-def rehearsed(address: str) -> Rehearsed:
+def rehearsed(address: str) -> "Rehearsed":
     """The system at an address of the module. SettingsError for another one."""
     kind, place, settings = parsed(address, SETTINGS)
     if place:

@@ -4,8 +4,6 @@ Recordings of one speaker resemble each other, and so do recordings of one scena
 published measures are pooled as published, without intervals.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -216,7 +214,7 @@ class LatencyExtremes(Struct, frozen=True):
     upper_median_s: float
 
     @classmethod
-    def of(cls, condition: str, system: str, measure: str, values: Iterable[float]) -> LatencyExtremes:
+    def of(cls, condition: str, system: str, measure: str, values: Iterable[float]) -> "LatencyExtremes":
         """The extremes of a latency in s, of one recording or more."""
         found = sorted(values)
         return cls(condition, system, measure, len(found), found[0], found[-1], found[len(found) // 2])

@@ -4,8 +4,6 @@
 the file, the record, the field, expected and found.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 import re

@@ -2,8 +2,6 @@
 replayed; has words and verdicts given to the cases, or says what that would take.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

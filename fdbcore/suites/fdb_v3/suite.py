@@ -1,7 +1,5 @@
 """Full-Duplex-Bench v3 as a `Suite`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

@@ -21,8 +21,6 @@ Only calls whose arguments came count. What becomes of the others than plain rig
 - An argument that is left out has the function's own default. Values are compared by `plain_value`.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -2,8 +2,6 @@
 their calls, pooled over all and over each value of a column.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

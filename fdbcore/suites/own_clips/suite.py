@@ -1,7 +1,5 @@
 """A benchmark of one's own as a `Suite`."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from fdbcore.doors import Later

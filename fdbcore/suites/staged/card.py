@@ -3,8 +3,6 @@
 They have what became of each goal, and what a judge says of it, as a table and on the timeline.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast

@@ -1,7 +1,5 @@
 """The dialogues of runs, as they are scored: none counts twice, and a name means one system."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -87,7 +85,7 @@ class StagedExamined(Struct, frozen=True):
     proofs: Annotated[dict[str, list[ExaminerProof]], Meta(description="by what is counted of an examiner")]
 
     @classmethod
-    def of(cls, found: Examined) -> StagedExamined:
+    def of(cls, found: Examined) -> "StagedExamined":
         """An examiner in one call."""
         proofs = {name: [ExaminerProof(each.tick, each.what) for each in getattr(found, name)] for name in PROVEN}
         given = {name: own for name, own in proofs.items() if own}

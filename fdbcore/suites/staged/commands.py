@@ -1,7 +1,5 @@
 """`fdbcore scenarios`: lists, shows, checks and imports scenarios."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter

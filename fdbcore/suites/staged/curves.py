@@ -12,8 +12,6 @@ instruction following less that of turn-taking, through the same bins. In a sent
 chance.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Final

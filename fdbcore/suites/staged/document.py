@@ -4,8 +4,6 @@ Other transcribers, judges and wordings of the rubrics than the main ones are va
 move. One of the three is changed at a time, so each difference has one cause.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path

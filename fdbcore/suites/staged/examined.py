@@ -2,8 +2,6 @@
 their tables on the screen and on the page.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby

@@ -3,8 +3,6 @@
 Goals that words decide may be met without being understood, by words that are said again and by a refusal: FLOORS.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 

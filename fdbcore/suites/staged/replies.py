@@ -16,8 +16,6 @@ The scripts keep a reply as SETUP/TASK.json, where SETUP is a family or an exper
 it. Of a task that has both, the reply itself is read.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math

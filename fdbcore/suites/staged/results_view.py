@@ -2,8 +2,6 @@
 what other transcribers, judges and wordings say.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import groupby, product
 from typing import Any, Final

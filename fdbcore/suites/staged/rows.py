@@ -2,8 +2,6 @@
 passes of systems with one examiner under one pacing each.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
@@ -191,7 +189,7 @@ class Group(NamedTuple):
             found.setdefault(case.scenario, []).append(case)
         return list(found.values())
 
-    def of_family(self, family: str) -> Group:
+    def of_family(self, family: str) -> "Group":
         """The part that belongs to a family; "": all of it."""
         if not family:
             return self

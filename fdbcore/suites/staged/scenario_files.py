@@ -7,8 +7,6 @@ to a speech model. Of a correction, the title of its task says which goal correc
 that people give scenarios.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -229,7 +227,7 @@ class ScenarioSet:
     own_families: tuple[Family, ...]
     credits: tuple[str, ...]
 
-    def only(self, wanted: Callable[[Scenario], bool]) -> ScenarioSet:
+    def only(self, wanted: Callable[[Scenario], bool]) -> "ScenarioSet":
         """The set with those scenarios alone."""
         return replace(self, scenarios=tuple(filter(wanted, self.scenarios)))
 
@@ -307,7 +305,7 @@ def _repeated(placed: Sequence[tuple[str, Scenario]]) -> Iterator[Problem]:
         first.setdefault(key, place)
 
 
-def _files(name: str) -> list[tuple[str, Traversable]]:
+def _files(name: str) -> list[tuple[str, "Traversable"]]:
     """The files of a set with their names in messages, also of one that cannot be read. InputError for none."""
     if name in BUILTIN:
         folder: Traversable = files("fdbcore.suites.staged") / "data" / "scenarios" / BUILTIN[name]
@@ -321,7 +319,7 @@ def _files(name: str) -> list[tuple[str, Traversable]]:
     return [(str(each), each) for each in inside]
 
 
-def _content(file: Traversable) -> dict[str, Any]:
+def _content(file: "Traversable") -> dict[str, Any]:
     try:
         content = toml_values(read_whole(file).decode())
     except OSError as error:

@@ -5,8 +5,6 @@ TOML as people write it, or the same as JSON. `fdbcore.runtime.shape` checks it 
 the published schema is made of them.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache

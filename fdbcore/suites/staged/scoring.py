@@ -4,8 +4,6 @@ What is expected are the questions that scoring asks. Where words are not known 
 average. Nobody can foresee what has to be asked again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The words of staged dialogues: those of transcribers, and what a judge reads, with the events that it marks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter

@@ -1,7 +1,5 @@
 """The examiners of a run: one for each scenario and pacing. Their briefs lie in a folder beside the run."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence

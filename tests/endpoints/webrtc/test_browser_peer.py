@@ -1,7 +1,5 @@
 """A browser joins by our own page, with a microphone that plays a file, and is heard."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import threading
@@ -53,7 +51,7 @@ pytestmark = [
 
 
 @contextmanager
-def browser_page(microphone: Path) -> Iterator[Page]:
+def browser_page(microphone: Path) -> Iterator["Page"]:
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(
@@ -71,7 +69,7 @@ def write_microphone(path: Path) -> None:
     path.write_bytes(wav_header(1, tone.nbytes) + tone.tobytes())
 
 
-def what_is_shown(page: Page) -> tuple[str, float]:
+def what_is_shown(page: "Page") -> tuple[str, float]:
     """The status line, and the level of what the browser hears."""
     return page.inner_text("#status"), page.evaluate("document.getElementById('their').value")
 

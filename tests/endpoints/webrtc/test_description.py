@@ -1,7 +1,5 @@
 """Descriptions of sessions, and packets of RTP: what is read, and what is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random

@@ -3,8 +3,6 @@
 The peers that bear it are called at once, each in a conversation of its own on one port, as a hub has them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random
@@ -60,7 +58,7 @@ class Call:
     party: WebRtcEndpoint | None = None
     recording: Recording | None = None
 
-    def hold(self, folder: Path, port: int, session: str) -> Call:
+    def hold(self, folder: Path, port: int, session: str) -> "Call":
         address = f"{LOOPBACK}:{port}"
         party = Joined(f"webrtc://{address}?session={session}{self.options}")
         assert isinstance(party, WebRtcEndpoint)

@@ -1,7 +1,5 @@
 """What a fake of GPT-Live hands over: to a Responses model of the vendor's, whose events it wraps, or to the client."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 class Backend:
     """open: calls without an output, by their ids. results: the outputs, as they came."""
 
-    def __init__(self, session: LiveSession) -> None:
+    def __init__(self, session: "LiveSession") -> None:
         self.open: dict[str, Call] = {}
         self.results: dict[str, str] = {}
         self._session = session

@@ -1,7 +1,5 @@
 """One session of GPT-Live: audio both ways, frame by frame in real time, and whatever else happens meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import binascii
@@ -234,7 +232,7 @@ class LiveSession(Logging):
         if self.faults.cap_s is not None and self.now_ms >= 1000 * self.faults.cap_s:
             await self.finish("expired")
 
-    _obeys: Mapping[str, Callable[[LiveSession, Mapping[str, Any]], Awaitable[None]]] = {
+    _obeys: Mapping[str, "Callable[[LiveSession, Mapping[str, Any]], Awaitable[None]]"] = {
         "session.start": _start,
         "session.input_audio.append": _append,
         "session.close": _close,

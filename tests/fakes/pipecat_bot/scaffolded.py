@@ -5,8 +5,6 @@
 Its transcriber, model and voice are OpenAI's, at BASE_URL. It prints its port once it listens.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """What sessions and responses share: the wire, the log, and the items of a conversation."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
@@ -14,7 +12,7 @@ from fakes.realtime.plan import RATE_HZ, Wave
 class Wire(Protocol):
     """What carries the events."""
 
-    speaker: Speaker | None
+    speaker: "Speaker | None"
     """Where speech is played; None where it goes as events."""
 
     async def send(self, text: str | bytes) -> None: ...

@@ -1,7 +1,5 @@
 """One response of the fake model: its events in their order, in bursts, to its end or until it is cancelled."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json
@@ -44,7 +42,7 @@ class _Cancelled(Exception):
 class Response:
     """status: of the whole. spoken: the item that it says, once it has begun. playing: whether it sounds (WebRTC)."""
 
-    def __init__(self, session: Session, number: int, reply: Reply, given: Mapping[str, Any]) -> None:
+    def __init__(self, session: "Session", number: int, reply: Reply, given: Mapping[str, Any]) -> None:
         self.id = session.new_id("resp")
         self.status: Status = "in_progress"
         self.spoken: Item | None = None

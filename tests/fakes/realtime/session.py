@@ -1,7 +1,5 @@
 """One session of the realtime interface: hears, finds turns, keeps the conversation, and answers the client."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import binascii
@@ -311,7 +309,7 @@ class Session(Logging):
         if response.spoken is not None:
             await self.truncate(response.spoken, 0, min(played_ms, response.spoken.audio_ms))
 
-    _obeys: Mapping[str, Callable[[Session, Mapping[str, Any]], Awaitable[None]]] = {
+    _obeys: Mapping[str, "Callable[[Session, Mapping[str, Any]], Awaitable[None]]"] = {
         "session.update": _update,
         "input_audio_buffer.append": _append,
         "conversation.item.create": _create_item,

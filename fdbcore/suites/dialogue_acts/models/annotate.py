@@ -12,8 +12,6 @@ that is complete needs no key. What an earlier run could not use in the end is a
 Which model annotates which set is as the user says, or else whoever made the set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Requests of a scoring: a model is told what is wrong with its answer, and errors that pass are waited for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ not right. A record that a system replied to in several trials counts by the mea
 is left out, also of the tests: these take the records on which both systems have one.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache

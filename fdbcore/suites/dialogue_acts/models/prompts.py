@@ -5,8 +5,6 @@ acts and what a model is told of them may also be a tag set, in `acts.toml` (see
 is a placeholder and `$$` a dollar sign.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

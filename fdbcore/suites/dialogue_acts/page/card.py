@@ -1,7 +1,5 @@
 """Turns a scores document into a scorecard."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, get_args

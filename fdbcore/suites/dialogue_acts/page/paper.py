@@ -1,7 +1,5 @@
 """Tables 1 and 2 of the paper, in its own form: what systems score on each set, and a case of each kind of error."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Explains the scores of the suite in words, without formulas, and says what the page says in other languages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Final

@@ -4,8 +4,6 @@ Below it stand a judge's verdict, where the reply lies in its call, and each act
 reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple, TypeAlias

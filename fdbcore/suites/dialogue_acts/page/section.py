@@ -1,7 +1,5 @@
 """Views of this suite beside its scorecard: which acts go wrong, on the screen, on the page, and in figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final

@@ -7,8 +7,6 @@ Internally, importances are integers in units of 1e-12 (rounded half to even), a
 0.5e-12. So equal costs are exactly equal, and ties are decided in the same way on every machine.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections import deque

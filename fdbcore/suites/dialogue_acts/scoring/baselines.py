@@ -1,7 +1,5 @@
 """Scores of replies that ignore the request: they show what the other scores are worth."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final

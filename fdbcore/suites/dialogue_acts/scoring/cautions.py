@@ -1,7 +1,5 @@
 """Warnings that a reader must see before any number of a document."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ A record has a score for each of its annotations, so its values are arrays, and 
 a resample draws records, or recorded users, and one of the annotations of each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby
 from typing import Annotated, Any, Final, NamedTuple, Self

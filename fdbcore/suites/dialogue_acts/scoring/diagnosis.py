@@ -3,8 +3,6 @@
 Everything is computed from the `items` of a document.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import groupby, product
 from typing import Annotated, Final, TypedDict

@@ -1,7 +1,5 @@
 """The JSON document of scored responses: what `fdbcore score --json` prints, and what its page and screen show."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Says in plain words which system is better, or that this cannot be decided."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

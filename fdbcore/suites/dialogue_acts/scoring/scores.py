@@ -9,8 +9,6 @@ WED is symmetric, but no metric: equal acts match at no cost whatever they weigh
 weights can be shorter. The triangle inequality holds between sequences of equally many acts of equal weight.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The calls whose turns are annotated: of runs, of single recordings, and of audio, which is replayed first."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

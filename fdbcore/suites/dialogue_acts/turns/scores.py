@@ -9,8 +9,6 @@ call: the name of the call, or of the recorded user that several systems talked 
 says before A first speaks. Several rows for one turn are several good replies, the first of which is the ceiling's.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

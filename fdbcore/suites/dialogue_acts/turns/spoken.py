@@ -3,8 +3,6 @@
 Their words are as the party itself tells them, as a transcript stored with the call has them, or as heard.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

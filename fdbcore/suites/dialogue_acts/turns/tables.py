@@ -4,8 +4,6 @@ Everything is computed from the turns of the document, so a reader can compute i
 is the sum of its importances there, the mean over annotations of the turn by one annotator.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final, TypedDict
 

@@ -1,7 +1,5 @@
 """Views of calls, on the screen and the page: the acts of their turns, what follows which act, and their timing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 

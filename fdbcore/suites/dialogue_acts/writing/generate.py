@@ -10,8 +10,6 @@ What is wrong with an answer is told to the model in words. Records and what was
 so a run may be killed at any moment, and goes on as if it had not been.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -211,7 +209,7 @@ def _draft(prompts: Prompts, model: Model, item: Item, last: Bad | None = None) 
     return ask_for(model, prompts, prompts.record_request(item.topic, item.seed), check, last)
 
 
-def _unlike(seen: SeenRequests, prompts: Prompts, model: Model, item: Item, draft: Good[Record]) -> Draft:
+def _unlike(seen: "SeenRequests", prompts: Prompts, model: Model, item: Item, draft: Good[Record]) -> Draft:
     """`draft`, or another one that is no near-duplicate of an earlier request."""
     while True:
         try:

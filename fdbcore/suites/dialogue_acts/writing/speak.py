@@ -7,8 +7,6 @@ off, not even where it is quiet, since no threshold separates a speaker's pause 
 A set that has been spoken is the users of a run.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ A person gives a dialogue one rating of each metric. A judge marks events: its m
 beside. Task scores are compared by family, as each family has a rubric of its own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter
@@ -87,7 +85,7 @@ def agree(
     return content, screen(content, width, published() if options["published"] else None)
 
 
-def _judges(paths: Sequence[Path], key_path: Path | None, ratings: Ratings) -> list[Rater]:
+def _judges(paths: Sequence[Path], key_path: Path | None, ratings: "Ratings") -> list[Rater]:
     """The judges of scores. Beside people they need the key, which says whose dialogues the people rated."""
     key = None if key_path is None else read_key(key_path)
     if key is not None and (others := ratings.samples - {key.sample}):
@@ -123,7 +121,7 @@ def _title(comparison: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, (metric, comparison["family"])))
 
 
-def sample_screen(key: RatingKey, folder: str, width: int) -> str:
+def sample_screen(key: "RatingKey", folder: str, width: int) -> str:
     """The dialogues that were drawn, and what to do with them."""
     lines: list[str] = []
     for stratum in STRATA:

@@ -4,8 +4,6 @@ It has the audio of all dialogues, up to the closing statement, where the judge'
 its own in the page, and is unpacked when it is opened. Order and names are those of the key, which are random.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
