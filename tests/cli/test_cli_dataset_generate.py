@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,17 @@ def words(server: FakeModelServer, out: Path, *more: object, model: str = "opena
 
 def generate(*arguments: str) -> Result:
     return command(*list(arguments))
+
+
+def held_back(release: threading.Event, first: int) -> Callable[[Asked], str]:
+    """What writes good records; from this one on, once they are released."""
+
+    def answer(asked: Asked) -> str:
+        if asked.number >= first:
+            release.wait(PATIENCE_S)
+        return good(asked)
+
+    return answer
 
 
 def wait_for_line(process: subprocess.Popen[str], text: str) -> None:
@@ -86,13 +98,7 @@ def test_a_start_that_failed_leaves_nothing_and_locks_nothing(tmp_path: Path, mo
 
 def test_killed_it_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
     release = threading.Event()
-
-    def answer(asked: Asked) -> str:
-        if asked.number >= 5:
-            release.wait(PATIENCE_S)
-        return good(asked)
-
-    with FakeOpenAI(answer) as server:
+    with FakeOpenAI(held_back(release, 5)) as server:
         command = words(server, tmp_path / "killed" / "set", "-n", 10, "--jobs", 2)
         process = started(*command)
         wait_until(lambda: len(server.asked) == 7)
@@ -111,13 +117,7 @@ def test_killed_it_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
 
 def test_ctrl_c_keeps_also_what_is_on_its_way(tmp_path: Path) -> None:
     release = threading.Event()
-
-    def answer(asked: Asked) -> str:
-        if asked.number >= 2:
-            release.wait(PATIENCE_S)
-        return good(asked)
-
-    with FakeOpenAI(answer) as server:
+    with FakeOpenAI(held_back(release, 2)) as server:
         command = words(server, tmp_path / "set", "-n", 10, "--jobs", 2)
         process = started(*command)
         wait_until(lambda: len(server.asked) == 4)
@@ -138,12 +138,7 @@ def test_ctrl_c_keeps_also_what_is_on_its_way(tmp_path: Path) -> None:
 
 def test_ctrl_c_twice_leaves_at_once(tmp_path: Path) -> None:
     release = threading.Event()
-
-    def answer(asked: Asked) -> str:
-        release.wait(PATIENCE_S)
-        return good(asked)
-
-    with FakeOpenAI(answer) as server:
+    with FakeOpenAI(held_back(release, 0)) as server:
         process = started(*words(server, tmp_path / "set", "-n", 10, "--jobs", 2))
         wait_until(lambda: len(server.asked) == 2)
         os.killpg(process.pid, signal.SIGINT)

@@ -12,7 +12,7 @@ from fakes.planted_speech import find
 from fakes.voice_agent import Quirks
 from fakes.worlds import Shop
 from helpers.commands import command
-from helpers.live_calls import DONE, assert_opening_fails, called, held, of_kind, probed, said, speaks
+from helpers.live_calls import DONE, assert_opening_fails, called, of_kind, probed, said
 from helpers.vendor_conformance import KEYED, VARIABLE, KeyedConformance
 
 from fdbcore.endpoints.vendors import json_ws as module
@@ -115,9 +115,8 @@ def test_words_and_turns_of_both_sides_are_told(tmp_path: Path) -> None:
 
 def test_calls_of_tools_go_out_and_their_results_come_back(tmp_path: Path) -> None:
     uses = (Use("add", {"item": "tea"}), Use("nothing"), Use("fail"))
-    with DeepgramServer(Quirks([Reply(0.5, uses=uses)], cues={300: "answer"}, deaf=True)) as server:
-        recording = held(tmp_path / "call", speaks((20, 40), ticks=150), at(server), Shop([20, 5, 10]))
-        (agent,) = server.parties
+    quirks = Quirks([Reply(0.5, uses=uses)], cues={300: "answer"}, deaf=True)
+    recording, agent = called(tmp_path, DeepgramServer(quirks), at, (20, 40), ticks=150, world=Shop([20, 5, 10]))
     assert agent.settings is not None
     (add, *_) = agent.settings["agent"]["think"]["functions"]
     assert add["name"] == "add"
@@ -174,9 +173,7 @@ def test_what_is_not_asked_for_is_not_sent() -> None:
 
 
 def test_it_hears_the_session_as_it_is(tmp_path: Path) -> None:
-    with DeepgramServer(Quirks(mute=True)) as server:
-        held(tmp_path / "call", speaks((50, 60), ticks=100), at(server))
-        (agent,) = server.parties
+    _, agent = called(tmp_path, DeepgramServer(Quirks(mute=True)), at, (50, 60), ticks=100)
     heard = np.concatenate(agent.heard)
     assert len(heard) == pytest.approx(RATE_HZ, abs=480)
     loud = np.flatnonzero(np.abs(heard) > 300)

@@ -108,9 +108,8 @@ def test_words_of_both_sides_are_told(tmp_path: Path) -> None:
 
 def test_calls_of_tools_go_out_and_their_results_come_back(tmp_path: Path) -> None:
     uses = (Use("add", {"item": "tea"}), Use("nothing"), Use("fail"))
-    with ElevenLabsServer(Quirks([Reply(0.5, uses=uses)], cues={300: "answer"}, deaf=True)) as server:
-        recording = held(tmp_path / "call", speaks((20, 40), ticks=150), at(server), Shop([20, 5, 10]))
-        (agent,) = server.parties
+    quirks = Quirks([Reply(0.5, uses=uses)], cues={300: "answer"}, deaf=True)
+    recording, agent = called(tmp_path, ElevenLabsServer(quirks), at, (20, 40), ticks=150, world=Shop([20, 5, 10]))
     assert [event["status"] for event in of_kind(recording, "tool_result")] == ["unknown", "error", "ok"]
     results = {result["tool_call_id"]: result for result in agent.results}
     assert results["call-1"]["result"] == '{"items": [{"name": "tea", "count": 1}]}'

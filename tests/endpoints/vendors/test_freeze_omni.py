@@ -136,9 +136,8 @@ def test_an_answer_whose_pieces_come_slowly_is_one_utterance(tmp_path: Path) -> 
 def test_it_is_asked_for_audio_in_every_second_tick(tmp_path: Path) -> None:
     """So one piece of 20 ms comes each 20 ms, however many wait: the answer is heard without a gap."""
     habits = Habits((0.8,), chunk_ms=20, think_s=0, faster=1e9, deaf=True)
-    with FreezeOmniServer(Quirks(habits, cues={100: "answer"})) as server:
-        held(tmp_path / "call", speaks((50, 60), ticks=150), at(server))
-        (leg,) = server.parties
+    quirks = Quirks(habits, cues={100: "answer"})
+    _, leg = called(tmp_path, FreezeOmniServer(quirks), at, (50, 60), ticks=150)
     assert leg.user is not None
     assert (leg.user.early, leg.user.wrong_rates) == (0, [])
     assert {len(each) for each in leg.user.heard} == {320}

@@ -174,20 +174,17 @@ def test_a_call_that_the_server_takes_back_is_cancelled(tmp_path: Path) -> None:
         think_s=0,
         deaf=True,
     )
-    with GeminiLiveServer(quirks) as server:
-        recording = held(tmp_path / "call", speaks((20, 40), ticks=180), at(server), Shop([200]))
-        (leg,) = server.parties
-        assert not [noted for noted in leg.received if "toolResponse" in noted.message]
+    recording, leg = called(tmp_path, GeminiLiveServer(quirks), at, (20, 40), ticks=180, world=Shop([200]))
+    assert not [noted for noted in leg.received if "toolResponse" in noted.message]
     assert [event["stage"] for event in of_kind(recording, "tool_call")] == ["begun", "complete", "cancelled"]
     assert of_kind(recording, "tool_result") == []
     assert find(said(recording), leg.said[-1], 24_000)[1] == 24_000, "the next turn is heard"
 
 
 def test_what_it_counts_is_told(tmp_path: Path) -> None:
-    with GeminiLiveServer(Quirks([Reply(0.4)], cues={500: "answer"}, think_s=0, deaf=True)) as server:
-        recording = held(tmp_path / "call", speaks((20, 40), ticks=150), at(server))
-        (leg,) = server.parties
-        (counted,) = [noted.message["usageMetadata"] for noted in leg.sent if "usageMetadata" in noted.message]
+    quirks = Quirks([Reply(0.4)], cues={500: "answer"}, think_s=0, deaf=True)
+    recording, leg = called(tmp_path, GeminiLiveServer(quirks), at, (20, 40), ticks=150)
+    (counted,) = [noted.message["usageMetadata"] for noted in leg.sent if "usageMetadata" in noted.message]
     due, usage = of_kind(recording, "usage")
     assert due["due"]
     assert "due" not in usage
@@ -263,10 +260,8 @@ def test_an_interrupted_turn_that_is_never_completed_does_not_swallow_the_next_o
         completes=False,
         signals_activity=signals,
     )
-    with GeminiLiveServer(quirks) as server:
-        party = at(server, settings="silence_duration_ms=300")
-        recording = held(tmp_path / "call", speaks((20, 40), (150, 190), ticks=350), party)
-        (leg,) = server.parties
+    spans, settings = ((20, 40), (150, 190)), "silence_duration_ms=300"
+    recording, leg = called(tmp_path, GeminiLiveServer(quirks), at, *spans, ticks=350, settings=settings)
     (cut,) = of_kind(recording, "interrupted")
     assert (cut["item"], cut["said_ms"]) == ("turn_1", 3000)
     assert recording.measured("B")["late_samples"] == 2 * 11_520  # type: ignore[typeddict-item]

@@ -84,9 +84,8 @@ def test_turns_and_words_are_told(tmp_path: Path) -> None:
 
 
 def test_a_greeting_before_tick_0_is_heard(tmp_path: Path) -> None:
-    with UltravoxServer(Quirks(greeting=Reply(1.0, "hello there"))) as server:
-        recording = held(tmp_path / "call", speaks(ticks=150), at(server, settings=""))
-        (leg,) = server.parties
+    server = UltravoxServer(Quirks(greeting=Reply(1.0, "hello there")))
+    recording, leg = called(tmp_path, server, at, ticks=150, settings="")
     begin, heard = find(said(recording), leg.said[0], RATE_HZ)
     assert begin <= 20 * RATE_HZ // 100
     assert heard == RATE_HZ
@@ -192,9 +191,7 @@ def test_what_the_server_changes_is_said() -> None:
 
 
 def test_it_hears_the_session_as_it_is(tmp_path: Path) -> None:
-    with UltravoxServer(Quirks(mute=True)) as server:
-        held(tmp_path / "call", speaks((50, 60), ticks=100), at(server))
-        (leg,) = server.parties
+    _, leg = called(tmp_path, UltravoxServer(Quirks(mute=True)), at, (50, 60), ticks=100)
     heard = np.concatenate(leg.heard)
     expected = np.concatenate([Caller([True]).say(0)] * 10)
     assert np.array_equal(heard[50 * 480 : 60 * 480], expected)

@@ -11,7 +11,7 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -54,8 +54,8 @@ class Call:
     packet_ms: int = 20
     options: str = ""
     joins: bool = True
-    party: WebRtcEndpoint | None = None
-    recording: Recording | None = None
+    party: WebRtcEndpoint = field(init=False)
+    recording: Recording = field(init=False)
 
     def hold(self, folder: Path, port: int, session: str) -> "Call":
         address = f"{LOOPBACK}:{port}"
@@ -78,13 +78,11 @@ class Call:
 
     @property
     def left(self) -> str | None:
-        assert self.party is not None
         return self.party.left
 
     @property
     def measured(self) -> Mapping[str, Any]:
         """Of the leg, with the packets that were not taken."""
-        assert self.party is not None
         measured = self.party.measured()
         return {**measured, **measured["packets"]}
 
@@ -95,7 +93,6 @@ class Call:
     @property
     def heard(self) -> Pcm:
         """What was recorded of the peer, int16 (ticks, 480)."""
-        assert self.recording is not None
         data = (self.recording.path / AUDIO).read_bytes()[WAV_HEADER_BYTES:]
         audio = np.frombuffer(data, dtype="<i2").reshape(-1, 2)
         assert len(audio) == self.recording.n_ticks * FRAME_SAMPLES
@@ -289,20 +286,24 @@ def call_of(calls: Mapping[str, Future[Call]], name: str) -> Call:
     return calls[name].result(PATIENCE_S)
 
 
+def whole(calls: Mapping[str, Future[Call]], name: str) -> Call:
+    """A call that nobody left before its end."""
+    call = call_of(calls, name)
+    assert call.left is None
+    return call
+
+
 @pytest.mark.parametrize("packet_ms", [10, 20, 40, 60])
 def test_packets_of_any_length_are_heard(calls: Mapping[str, Future[Call]], packet_ms: int) -> None:
-    call = call_of(calls, f"packets_of_{packet_ms}")
-    assert call.left is None
+    call = whole(calls, f"packets_of_{packet_ms}")
     assert call.sounds[5:80].mean() > MOSTLY
     assert call.measured["lost"] == call.measured["invalid"] == 0
-    assert call.recording is not None
     arrivals = [event for event in call.recording.events if event["kind"] == "arrivals"]
     assert {samples for event in arrivals for samples in event["samples"]} == {packet_ms * SAMPLE_RATE_HZ // 1000}
 
 
 def test_stereo_is_heard_as_the_mean_of_both(calls: Mapping[str, Future[Call]]) -> None:
-    call = call_of(calls, "stereo")
-    assert call.left is None
+    call = whole(calls, "stereo")
     heard = call.heard[20:60].reshape(-1)
     spectrum = np.abs(np.fft.rfft(heard.astype(float)))
     loudest = np.argsort(spectrum)[-2:] * SAMPLE_RATE_HZ / len(heard)
@@ -310,17 +311,14 @@ def test_stereo_is_heard_as_the_mean_of_both(calls: Mapping[str, Future[Call]]) 
 
 
 def test_packets_of_20_ms_both_ways(calls: Mapping[str, Future[Call]]) -> None:
-    call = call_of(calls, "both_ways_20")
-    assert call.left is None
-    assert call.recording is not None
+    call = whole(calls, "both_ways_20")
     assert 2 * call.measured["wire"]["n"] <= call.recording.n_ticks
     assert call.sounds[5:80].mean() > MOSTLY
 
 
 @pytest.mark.parametrize("name", ["freeze_on", "freeze_burst", "freeze_skip"])
 def test_a_peer_that_freezes_is_silent_and_then_heard_again(calls: Mapping[str, Future[Call]], name: str) -> None:
-    call = call_of(calls, name)
-    assert call.left is None
+    call = whole(calls, name)
     silent = np.flatnonzero(~call.sounds)
     assert len(silent) >= 270  # of 300, for what comes early or is concealed
     begins = int(silent[0])
@@ -331,9 +329,7 @@ def test_a_peer_that_freezes_is_silent_and_then_heard_again(calls: Mapping[str, 
 
 
 def test_a_second_of_loss_stands_before_any_number(calls: Mapping[str, Future[Call]]) -> None:
-    call = call_of(calls, "lossy")
-    assert call.left is None
-    assert call.recording is not None
+    call = whole(calls, "lossy")
     lost_ms = call.measured["lost_samples"] * 1000 / SAMPLE_RATE_HZ
     assert 1000 <= lost_ms < 1500  # with what comes too late on a busy machine
     assert call.measured["longest_loss_samples"] >= SAMPLE_RATE_HZ
@@ -343,16 +339,13 @@ def test_a_second_of_loss_stands_before_any_number(calls: Mapping[str, Future[Ca
 
 
 def test_a_network_that_dies_before_the_end_is_told(calls: Mapping[str, Future[Call]]) -> None:
-    call = call_of(calls, "cut_off")
-    assert call.left is None
-    assert call.recording is not None
+    call = whole(calls, "cut_off")
     assert call.measured["unexplained_samples"] > 1.5 * SAMPLE_RATE_HZ
     assert any(text.startswith("nothing came from B for ") for text in score(Reading(call.recording.path))["warnings"])
 
 
 def test_loss_repetition_and_reordering_are_counted_each(calls: Mapping[str, Future[Call]]) -> None:
-    call = call_of(calls, "mess")
-    assert call.left is None
+    call = whole(calls, "mess")
     numbers = [n % (1 << 16) for n in range(FIRST_SEQUENCE + 60, FIRST_SEQUENCE + 110)]
     lost = [n for n in numbers if n % LOST == 0]
     held_back = [n for n in numbers if n % HELD_BACK == 0 and n not in lost]
@@ -364,16 +357,14 @@ def test_loss_repetition_and_reordering_are_counted_each(calls: Mapping[str, Fut
 
 
 def test_another_ssrc_goes_on_at_once(calls: Mapping[str, Future[Call]]) -> None:
-    call = call_of(calls, "new_ssrc")
-    assert call.left is None
+    call = whole(calls, "new_ssrc")
     assert call.measured["new_ssrcs"] == 1
     assert call.changes.count("new_ssrc") == 1
     assert call.sounds[5:130].mean() > MOSTLY
 
 
 def test_a_second_track_is_not_heard(calls: Mapping[str, Future[Call]]) -> None:
-    call = call_of(calls, "beside")
-    assert call.left is None
+    call = whole(calls, "beside")
     assert call.measured["other_sources"] == 75
     assert call.measured["new_ssrcs"] == 0
     assert call.measured["late"] < 30
@@ -381,8 +372,7 @@ def test_a_second_track_is_not_heard(calls: Mapping[str, Future[Call]]) -> None:
 
 
 def test_timestamps_that_start_anew_are_followed(calls: Mapping[str, Future[Call]]) -> None:
-    call = call_of(calls, "restart")
-    assert call.left is None
+    call = whole(calls, "restart")
     assert "reanchor" in call.changes
     assert call.sounds[5:40].mean() > MOSTLY
     assert call.sounds[80:130].mean() > MOSTLY
@@ -392,7 +382,6 @@ def test_timestamps_that_start_anew_are_followed(calls: Mapping[str, Future[Call
 def test_a_peer_that_is_gone_ends_the_call(calls: Mapping[str, Future[Call]], name: str, reason: str) -> None:
     call = call_of(calls, name)
     assert call.left == reason
-    assert call.recording is not None
     assert call.recording.meta["status"] == "complete"
     assert 30 < call.recording.n_ticks < 800
     assert call.sounds[5:30].mean() > MOSTLY
@@ -400,8 +389,7 @@ def test_a_peer_that_is_gone_ends_the_call(calls: Mapping[str, Future[Call]], na
 
 def test_a_goodbye_of_a_source_is_not_the_peers(calls: Mapping[str, Future[Call]]) -> None:
     assert call_of(calls, "bye").left == "sent nothing for 0.4 s"
-    goes_on = call_of(calls, "bye_on")
-    assert goes_on.left is None
+    goes_on = whole(calls, "bye_on")
     assert goes_on.sounds[60:90].mean() > MOSTLY
 
 
@@ -416,8 +404,7 @@ def test_a_peer_whose_packets_cannot_be_read_is_told_from_one_that_sends_none(
 
 
 def test_no_datagram_of_a_stranger_ends_the_call(calls: Mapping[str, Future[Call]]) -> None:
-    call = call_of(calls, "stranger")
-    assert call.left is None
+    call = whole(calls, "stranger")
     assert call.sounds[5:80].mean() > MOSTLY
     for kind in ("malformed", "undecipherable"):
         assert call.measured[kind] == list(DATAGRAMS.values()).count(kind)
@@ -485,7 +472,6 @@ def test_a_flood_is_borne(port: int, tmp_path: Path, script: Script) -> None:
     call = Call(script, max_s=1.3).hold(tmp_path, port, "flood")
     assert held_in_memory_mb() - before_mb < 64
     assert call.left is None
-    assert call.recording is not None
     assert call.recording.n_ticks == 130
     assert call.heard.shape == (130, FRAME_SAMPLES)
     assert len(call.changes) <= MAX_DELAY_CHANGES
@@ -549,7 +535,6 @@ def test_an_offer_without_opus_is_refused_and_another_taken(port: int, tmp_path:
 
 def test_a_peer_that_never_connects_is_named(port: int, tmp_path: Path) -> None:
     call = Call(Door.never_connects, joins=False, options="&join_s=0.4").hold(tmp_path, port, "door")
-    assert call.recording is not None
     outcome = call.recording.meta["outcome"]
     assert str(outcome["reason"]).endswith(" in 0.4 s; a peer was still connecting")
     assert outcome == {"kind": "failed", "side": "B", "reason": outcome["reason"], "transient": False}
@@ -559,7 +544,6 @@ def test_a_peer_that_never_connects_is_named(port: int, tmp_path: Path) -> None:
 def test_who_hung_up_cannot_come_back_and_what_was_said_is_kept(port: int, tmp_path: Path) -> None:
     call = Call(Door.comes_back, max_s=9, joins=False).hold(tmp_path, port, "door")
     assert call.left == "finished"
-    assert call.recording is not None
     assert call.recording.meta["status"] == "complete"
     assert call.sounds[5:40].mean() > MOSTLY
 
