@@ -86,7 +86,7 @@ def pairing(compared: ComparedCalls) -> str:
     if by == CALL_NAME and shared == items:
         return f"the same {counted(shared, 'call')} in both"
     how = f"paired by {by}" if by else "compared as two groups"
-    return f"{how}: {shared:,} of {items:,} in both" if shared else f"{how}: nothing in common"
+    return f"{how}: {shared:,} of {items:,} in both" if shared else how
 
 
 def cautions(compared: ComparedCalls) -> Iterator[str]:
