@@ -141,7 +141,9 @@ def lead(document: RunComparison) -> str:
     parts += longer_sentences(document["comparisons"])
     undecided = sum(row["verdict"] == "undecided" and row["value"] is not None for row in rows)
     parts += [f"Undecided: {counted(undecided, 'measure')}."] if undecided else []
-    return " ".join(parts) if rows and parts else "No difference found that is better or worse."
+    grown = [grown_s(each) for of in document["comparisons"] for own in longest(of).values() for each in own]
+    more = [f"{counted(len(grown), 'moment')} grew, by up to {max(grown):.1f} s: that may be chance."] if grown else []
+    return " ".join(parts if rows and parts else ["No difference found that is better or worse.", *more])
 
 
 def longer(found: LongerMoments, of: LongerBetween) -> str:
