@@ -93,10 +93,9 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A drawing of a measure over the calls of a run, in bins of `width` in the unit that is shown.
-
-    of: its items, the figure of each call, or of all opportunities (those of its `missing`) the share with an item by
-    then. ticks: labels of the axis, from end to end.
+    """A drawing of a measure over the calls of a run, in bins of `width` in the unit that is shown. of: its items, the
+    figure of each call, or of all opportunities (those of its `missing`) the share with an item by then. ticks: labels
+    of the axis, from end to end.
     """
 
     of: Literal["items", "calls", "opportunities"]

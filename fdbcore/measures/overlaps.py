@@ -72,7 +72,7 @@ def _at_once(x: Side) -> tuple[Spot, ...]:
             f" {at_once}: [{{times}}]{{by_chance}}.~ Not counted: {{simultaneous}} begun together with {y}.",
         ),
         Spot("run", 41, YIELD_RATE, " | at once {times:,}x{by_chance}"),
-        Spot("run tile", 52, YIELD_RATE, ". It stopped at once [{times:,} times]{by_chance}"),
+        Spot("run tile", 52, YIELD_RATE, ". At once: [{times:,}]{by_chance}"),
     )  # fmt: skip
     return found if x == "A" else found[:2]
 

@@ -13,7 +13,7 @@ from helpers.two_weeks import Planted, made_calls, two_weeks
 from fdbcore.analysis.comparison import compare
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.gate_moments import GateMoment
-from fdbcore.report.comparison.phrases import beside, listed_moments
+from fdbcore.report.comparison.phrases import beside, lead, listed_moments
 
 CALLS = 12
 
@@ -89,3 +89,19 @@ def test_what_is_proved_is_not_listed_again(weeks: tuple[Path, Path, list[Plante
     moments = listed(first, second)
     assert len({each["page"] for each in moments}) == len(moments)
     assert not re.search("nan|None", " ".join(map(beside, moments)))
+
+
+def test_the_first_sentence_tells_of_them_where_nothing_is_proved(weeks: tuple[Path, Path, list[Planted]]) -> None:
+    first, second, _ = weeks
+    document = compare(Run(second), Run(first))
+    (compared,) = document["comparisons"]
+    compared["longer"] = []
+    for row in compared["measures"]:
+        row["verdict"], row["worst"] = "no difference found", []
+    told = re.fullmatch(
+        r"No difference found that is better or worse\. (\d+) moments grew, by up to ([\d.]+) s: that may be chance\.",
+        lead(document),
+    )
+    assert told
+    assert int(told[1]) == len(listed_moments(document["comparisons"])) >= 10
+    assert float(told[2]) >= 3, "answers were planted 4 s late"

@@ -180,8 +180,8 @@ def test_lost_audio_is_told_of_a_run_before_its_figures(tmp_path: Path) -> None:
     assert index.index("1.5 s of B&#39;s audio") < index.index("<table")
     note, *_ = input_notes(calls)
     assert note.text.startswith("audio missing in 2 calls: call_0 (1.5 s of B's audio (")
-    told = [f"run: {note.text}"]
-    compared = Sides(Run(tmp_path, calls), CallGroup("", [], []), None, None, told).compared(None, None)
+    notes = [f"run: {note.text}"]
+    compared = Sides(Run(tmp_path, calls), CallGroup("", [], []), None, None, notes).compared(None, None)
     compared["gates"] = {
         "file": "gates.toml",
         "level": 0.95,

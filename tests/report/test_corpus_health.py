@@ -6,7 +6,7 @@ import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from helpers.commands import command, printed
 from helpers.faulty_audio import sample, sine, with_echo, write
 from msgspec import to_builtins
 
-from fdbcore.analysis.comparison import Sides
+from fdbcore.analysis.comparison import RunComparison, Sides
 from fdbcore.analysis.corpus import Run
 from fdbcore.analysis.score import pooled_measures, read_quantities, read_scores
 from fdbcore.analysis.survey import survey
@@ -140,7 +140,7 @@ def test_runs_and_groups_are_compared_without_echo(ran: Ran, tmp_path: Path) -> 
     page = (ran.run / "compare.html").read_text()
     assert f'<p class="note">Run, as in baseline: {note}.</p>' in page
     assert 'role="alert"' not in page, "what both sides share explains no difference"
-    assert compared["shared"][0] in comment(compared, ran.run, "", tmp_path)
+    assert compared["shared"][0] in comment(cast("RunComparison", compared), ran.run, "", tmp_path)
     few = Sides.of(Run(ran.run), Run(ran.run, [call for call in Run(ran.run).calls if call.name != "echo"]))
     assert [text.partition(":")[0] for text in few.notes] == ["run", "baseline"], "the run has it more often"
     assert not few.shared

@@ -85,7 +85,7 @@ def pairing(compared: ComparedCalls) -> str:
     if by == CALL_NAME and shared == items:
         return f"the same {counted(shared, 'call')} in both"
     how = f"paired by {by}" if by else "compared as two groups"
-    return f"{how}: {shared:,} of {items:,} in both" if shared else f"{how}: nothing in common"
+    return f"{how}: {shared:,} of {items:,} in both" if shared else how
 
 
 def warnings(compared: ComparedCalls) -> Iterator[str]:
@@ -140,7 +140,9 @@ def lead(document: RunComparison) -> str:
     parts += longer_sentences(document["comparisons"])
     undecided = sum(row["verdict"] == "undecided" and row["value"] is not None for row in rows)
     parts += [f"Undecided: {counted(undecided, 'measure')}."] if undecided else []
-    return " ".join(parts) if rows and parts else "No difference found that is better or worse."
+    grown = [grown_s(each) for of in document["comparisons"] for own in longest(of).values() for each in own]
+    more = [f"{counted(len(grown), 'moment')} grew, by up to {max(grown):.1f} s: that may be chance."] if grown else []
+    return " ".join(parts if rows and parts else ["No difference found that is better or worse.", *more])
 
 
 def longer(found: LongerMoments, of: LongerBetween) -> str:

@@ -12,8 +12,7 @@ MOST: Final = 3
 
 
 def verdicts(card: Scorecard, condition: str, systems: Sequence[str], by: str = "") -> Iterator[str]:
-    """Differences between two systems; of more, which are better by one scale (its id), or the first main one with a
-    direction."""
+    """Differences between two systems; of more, which are better by the scale `by`, or the first main one."""
     compared = [one for one in card.differences if one.condition == condition]
     if len(systems) == 2:
         yield from _of_two(card, compared)

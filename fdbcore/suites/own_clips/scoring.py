@@ -230,7 +230,7 @@ def score(
         items=[_item(call, of) for call, of in zip(scored.calls, scored.quantities, strict=True)],
         problems=[ProblemEntry(call.name, call.unscored) for call in calls if call.unscored is not None],
         gaps=problem_entries(Problem(call.name, text) for call in scored.calls for text in call.fact(TOLD)["warnings"]),
-        warnings=list(interval_warnings(by_system)),
+        notes=list(interval_warnings(by_system)),
     )
     return Scored(msgspec.to_builtins(document))
 
