@@ -76,7 +76,7 @@ def screen(content: Tuned, width: int) -> str:
         turns = f"{counted(group['calls'], 'call')}, {counted(group['turns'], 'turn')} of A"
         lines.append(f"{group['name'] or content['run']}  {turns}")
         lines += [filled(text, width) for text in [lead(group), *facts(group)]]
-        lines += laid_out([COLUMNS, *_rows(group)], width)
+        lines += laid_out([COLUMNS, *_rows(group)], width) if group["settings"] else []
         lines += [filled(f"{name}: {why}", width) for name, why in _untold(group)]
     return "\n".join([*lines, *(filled(note, width) for note in NOTES)])
 
@@ -106,14 +106,15 @@ def facts(group: TunedGroup) -> Iterator[str]:
         by = {"log": "decisions in its log", "behaviour": "times until it began"}[ear["fitted_by"]]
         yield (
             f"Its ear, fitted to {ear['n']:,} {by}: it waits {duration_text(ear['wait_ms'] / 1000)} after A's end as "
-            f"heard here, give or take {duration_text(ear['error_ms'] / 1000)} (nine in ten)."
+            f"heard here, give or take {duration_text(round(ear['error_ms']) / 1000)} (nine in ten)."
         )
     if ear["fitted_by"] == "behaviour":
-        yield "Without its log, the wait and the cost of an answer are told apart by nothing but --present-ms."
-    yield (
-        f"{100 * ear['unexplained']:.0f} % of its decisions have no silence heard here as their reason; intervals are "
-        "wider by so much of each change."
-    )
+        yield "Without ten decisions in its log, nothing but --present-ms tells the wait from the cost of an answer."
+    if ear["unexplained"]:
+        share = amount(ear["unexplained"], "share")
+        yield f"No silence heard here explains {share} of its decisions; intervals are wider by so much of each change."
+    else:
+        yield "Silences heard here explain all of its decisions."
     if ear["keeps_ms"]:
         yield f"It no longer takes an answer back {duration_text(ear['keeps_ms'] / 1000)} before it begins."
     longest = duration_text(group["longest_pause_ms"] / 1000)
@@ -124,7 +125,9 @@ def facts(group: TunedGroup) -> Iterator[str]:
 
 def _share(setting: TunedSetting) -> str:
     found = setting["premature"]
-    return NONE if found is None else " ".join([amount(found["value"], "share"), limits(found["ci95"], "share")])
+    if found is None:
+        return NONE
+    return f"{amount(found['value'], 'share')} {limits(found['ci95'], 'share')}".rstrip()
 
 
 def _latency(setting: TunedSetting) -> str:

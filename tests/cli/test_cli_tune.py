@@ -88,6 +88,14 @@ def test_a_folder_without_a_run_and_a_run_without_turns_are_told_of(tmp_path: Pa
     assert "expected turns of A, got none in 1 call" in command("tune", path, code=1).stderr
 
 
+@pytest.mark.parametrize("given", [(), ("--present-ms", 700)])
+def test_of_a_system_that_never_answers_nothing_is_told(tmp_path: Path, given: tuple[object, ...]) -> None:
+    speaking = np.arange(4_000) % 1_000 < 150
+    path = made_run(tmp_path / "RUN", [MadeCall("one", (speaking, np.zeros(4_000, np.bool_)))])
+    assert "Cannot tell: B never began after a silence of A." in done("tune", path, *given).stdout
+    assert "Cannot tell" in (path / "tune.html").read_text()
+
+
 def test_a_call_that_cannot_be_read_stops_no_other(run: Path, tmp_path: Path) -> None:
     random = np.random.default_rng(2)
     calls = [MadeCall(name, activity(planned_call(random), 60, random)) for name in ("good", "gone")]

@@ -159,8 +159,11 @@ def _cross(axis: Axis, highest: float, point: Point) -> str:
     tooltip = f"{point.name}: {figures}" if point.name else figures
     is_left = x < (LEFT + RIGHT) / 2
     anchor = f'x="{x + 6 if is_left else x - 6:.1f}" text-anchor="{"start" if is_left else "end"}"'
+    name_y = y - 6
+    if point.shares and not point.values:  # on a curve it has neighbours on both sides
+        anchor, name_y = f'x="{x:.1f}" text-anchor="middle"', top - 6
     parts.append(f'<circle class="bar b" cx="{x:.1f}" cy="{y:.1f}" r="4"><title>{xml(tooltip)}</title></circle>')
-    parts.append(f'<text {anchor} y="{y - 6:.1f}">{xml(point.name)}</text>')
+    parts.append(f'<text {anchor} y="{name_y:.1f}">{xml(point.name)}</text>')
     return "".join(parts)
 
 
