@@ -15,7 +15,7 @@ from fdbcore.errors import FdbError
 from fdbcore.measures.reading import Reading
 from fdbcore.measures.waits import GOES_ON_TICKS, CallWaits, waits_of
 from fdbcore.recording.form import one_call
-from fdbcore.sources.mark_names import SPEECH_FINAL
+from fdbcore.sources.log_event_names import SPEECH_FINAL
 from fdbcore.stats.bootstrap import FEW_CLUSTERS, MEDIAN, Floats, Quantile, bootstrap_ci
 from fdbcore.stats.shares import wilson_by_cluster, wilson_difference
 from fdbcore.stats.significance import holm
@@ -134,7 +134,7 @@ def tuned_call(path: Path) -> TunedCall | str:
     try:
         with one_call(path):
             reading = Reading(path)
-            log = reading.marks
+            log = reading.agent_log
             events = [answer["events_ms"] for answer in log["answers"]] if log else []
             decided_ms = [each[SPEECH_FINAL] for each in events if SPEECH_FINAL in each]
             asked = next(_waits_in(reading.parties.get("B", {})), None)
