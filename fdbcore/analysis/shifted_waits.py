@@ -61,15 +61,10 @@ class WaitsForB:
         first = np.cumsum(turns) - turns
         rows = [(k, first[k] + wait.turn, *wait[1:]) for k, each in enumerate(found) for wait in each.waits]
         columns = [np.array(column) for column in zip(*rows, strict=True)] if rows else [np.zeros(0)] * 8
-        places, times, marks = columns[:3], columns[3:6], columns[6:]
-        return cls(
-            len(found),
-            turns,
-            *(column.astype(np.int64) for column in places),
-            *(column.astype(np.float64) for column in times),
-            *(column.astype(np.bool_) for column in marks),
-            lapse_ticks,
-        )
+        call, turn, start = (column.astype(np.int64) for column in columns[:3])
+        went_on, seen, started = (column.astype(np.float64) for column in columns[3:6])
+        is_unheard, has_sound = (column.astype(np.bool_) for column in columns[6:])
+        return cls(len(found), turns, call, turn, start, went_on, seen, started, is_unheard, has_sound, lapse_ticks)
 
     @cached_property
     def is_pause(self) -> npt.NDArray[np.bool_]:
@@ -147,7 +142,10 @@ class WaitsForB:
 
     def by_call(self, of_turns: Floats) -> Floats:
         """The sums of values of all turns by call, (calls,)."""
-        return np.bincount(np.repeat(np.arange(self.calls), self.turns), of_turns, self.calls)
+        sums: Floats = np.bincount(np.repeat(np.arange(self.calls), self.turns), of_turns, self.calls).astype(
+            np.float64
+        )
+        return sums
 
     def calls_at_risk(self, later_ticks: float) -> int:
         """The number of calls in which it is seen whether A goes on after B would begin."""

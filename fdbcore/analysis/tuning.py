@@ -166,10 +166,10 @@ def tuned(
     waits = WaitsForB.of([each.waits for each in read], settings.ticks("lapse_ms"))
     ear = fitted_ear(waits, [ms for each in read for ms in each.decided_ms])
     present_ms, found_by = _present(present_ms, read, ear)
-    tried = sorted({*(WAITS_MS if waits_ms is None else waits_ms), *([] if present_ms is None else [present_ms])})
-    later = [wait_ms - (present_ms or 0) for wait_ms in tried] if present_ms is not None else []
-    curve = WaitCurve(waits, ear, settings)
-    stated = [curve.at(wait_ms, ms, calls) for wait_ms, ms in zip(tried, later, strict=bool(later))]
+    curve, stated = WaitCurve(waits, ear, settings), list[TunedSetting]()
+    if present_ms is not None:
+        tried = sorted({*(WAITS_MS if waits_ms is None else waits_ms), present_ms})
+        stated = [curve.at(wait_ms, wait_ms - present_ms, calls) for wait_ms in tried]
     _correct(stated)
     return {
         "name": name,
@@ -192,7 +192,7 @@ def _present(given_ms: int | None, read: Sequence[TunedCall], ear: TunedEar) -> 
     stated = {each.setting_ms for each in read}
     if len(stated) == 1 and (one := stated.pop()) is not None:
         return one, "settings"
-    return None if ear["wait_ms"] is None else round(ear["wait_ms"], -1).__int__(), ear["fitted_by"]
+    return None if ear["wait_ms"] is None else round(ear["wait_ms"] / TICK_MS) * TICK_MS, ear["fitted_by"]
 
 
 def fitted_ear(waits: WaitsForB, decided_ms: Sequence[float]) -> TunedEar:

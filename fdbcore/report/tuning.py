@@ -109,7 +109,7 @@ def facts(group: TunedGroup) -> Iterator[str]:
             f"heard here, give or take {duration_text(round(ear['error_ms']) / 1000)} (nine in ten)."
         )
     if ear["fitted_by"] == "behaviour":
-        yield "Without its log, the wait and the cost of an answer are told apart by nothing but --present-ms."
+        yield "Without ten decisions in its log, nothing but --present-ms tells the wait from the cost of an answer."
     if ear["unexplained"]:
         share = amount(ear["unexplained"], "share")
         yield f"No silence heard here explains {share} of its decisions; intervals are wider by so much of each change."
@@ -125,7 +125,9 @@ def facts(group: TunedGroup) -> Iterator[str]:
 
 def _share(setting: TunedSetting) -> str:
     found = setting["premature"]
-    return NONE if found is None else " ".join([amount(found["value"], "share"), limits(found["ci95"], "share")])
+    if found is None:
+        return NONE
+    return f"{amount(found['value'], 'share')} {limits(found['ci95'], 'share')}".rstrip()
 
 
 def _latency(setting: TunedSetting) -> str:

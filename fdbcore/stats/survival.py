@@ -34,4 +34,5 @@ def product_limit(times: npt.ArrayLike, is_event: npt.ArrayLike, least_at_risk: 
     at, counts = np.unique(given[events], return_counts=True)
     at_risk = len(given) - np.searchsorted(np.sort(given), at, side="left")
     is_kept = at_risk >= least_at_risk
-    return Survival(at[is_kept], np.cumprod(1 - counts[is_kept] / at_risk[is_kept]))
+    shares = np.cumprod(1 - counts[is_kept] / at_risk[is_kept])
+    return Survival(at[is_kept], shares.astype(np.float64))
