@@ -10,6 +10,7 @@ CORE = (
         "align",
         "bank",
         "decoded",
+        "echo",
         "floor",
         "fourier",
         "hearing",

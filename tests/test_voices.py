@@ -16,7 +16,7 @@ from benchmarks.voices.clips import Phrase
 from benchmarks.voices.dialogues import CUTS_DB, Dialogue, dialogue
 from benchmarks.voices.gains import Change, unlike
 from benchmarks.voices.labelled import speech_of
-from benchmarks.voices.lines import Line, Material
+from benchmarks.voices.lines import Delay, Line, Material
 from benchmarks.voices.peers import silero_spans
 from benchmarks.voices.scoring import Tally, matched
 from benchmarks.voices.speech import RATE_HZ, TICK_SAMPLES, Bools, Floats, Spans, speech_spans, ticks_in, units
@@ -235,6 +235,38 @@ def test_crosstalk_is_the_other_side_so_far_below(spoken: Dialogue, material: Ma
     assert 20 * np.log10(slope) == pytest.approx(-20, abs=0.1)
 
 
+@pytest.mark.parametrize(
+    "line", [line for line in lines.ECHO_TUNING if "to" not in line.name], ids=lambda line: line.name
+)
+def test_an_echo_is_so_far_below_and_so_late(line: Line, spoken: Dialogue, material: Material) -> None:
+    heard, source = added(line, spoken, material)[:, 0], spoken.pcm[:, 1]
+    assert dbfs(heard) - dbfs(source) == pytest.approx(float(line.name.split()[1]), abs=0.2)
+    n = 2 * len(source)
+    correlation = np.fft.irfft(np.fft.rfft(heard, n) * np.conj(np.fft.rfft(source, n)))
+    late_ms = int(np.argmax(correlation)) * 1000 / RATE_HZ
+    assert late_ms == pytest.approx(float(line.name.split(", ")[2].split()[0]), abs=10), "a room's strongest path"
+
+
+def test_a_delay_moves_by_its_steps_and_back() -> None:
+    pcm = np.arange(7 * RATE_HZ, dtype=np.float32) + 1
+    late = Delay(100, 300, 100, every_s=1).of(pcm)
+    middles = np.arange(len(pcm))[RATE_HZ // 2 :: RATE_HZ]
+    assert ((pcm - late)[middles] * 1000 / RATE_HZ).tolist() == [100, 200, 300, 200, 100, 200, 300]
+    np.testing.assert_array_equal(Delay(100).of(pcm)[RATE_HZ // 10 :], pcm[: -RATE_HZ // 10])
+
+
+def test_interruptions_are_found_within_40_ms() -> None:
+    """One side speaks for 3 s, the other within it, and once just after its end."""
+    one = np.array([[1, 4]]) * RATE_HZ
+    other = np.array([[2.0, 2.5], [3.9, 6]]) * RATE_HZ
+    for late_ms, found in ((0, 1), (40, 1), (50, 0)):
+        tally = Tally()
+        shifted = other + late_ms * RATE_HZ // 1000
+        active = np.stack([ticks_in(spans.astype(np.int64), 700) for spans in (one, shifted)], axis=1)
+        tally.add_dialogue((one, other.astype(np.int64)), active)
+        assert (tally.figures()["interruptions"], tally.figures()["interruption_recall"]) == (1, found)
+
+
 @pytest.mark.parametrize("name", ["mu-law 8 kHz", "GSM 8 kHz", "Opus joint stereo 24 kbit/s", "MP3 48 kbit/s"])
 def test_codecs_keep_the_speech_in_its_place(name: str, spoken: Dialogue, material: Material, tmp_path: Path) -> None:
     from benchmarks.voices.peers import heard
@@ -271,7 +303,8 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command_prints_tables_and_writes_figures(
     clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    chosen = ["--line", "clean", "--line", "pink 7 dB", "--vad", "energy", "--no-peers", "--brief"]
+    chosen = ["--line", "clean", "--line", "pink 7 dB", "--line", "crosstalk -20 dB"]
+    chosen += ["--vad", "energy", "--no-peers", "--brief"]
     size = ["--dialogues", "2", "--seconds", "30", "--cache", str(tmp_path / "cache")]
     command = [str(clips), *chosen, *size]
     written = []
@@ -282,6 +315,8 @@ def test_the_command_prints_tables_and_writes_figures(
     clean = next(row for row in written[0] if row["line"] == "clean" and row["cut_db"] == 40)
     assert clean["unit_f1"] > 0.9
     assert clean["units"] > 3
+    bare, reported = (row["unit_f1"] for row in written[0] if (row["line"], row["cut_db"]) == ("crosstalk -20 dB", 40))
+    assert bare + 0.1 < reported, "without what input health takes for echo"
     shown = capsys.readouterr().out
     assert "Units (stretches of speech by the 60 / 200 ms rule): F1" in shown
     warned = shown.partition("Bias of energy, and calls of which input health warns")[2].splitlines()

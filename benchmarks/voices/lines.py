@@ -1,8 +1,9 @@
 """The lines that a dialogue comes over: what each adds or takes away, at a stated ratio.
 
 Ratios are those to the side's own speech (its RMS where it speaks). Each side gets noise of its own. The lines of a set
-are fixed: a detector is tuned on TUNING, and TEST has other ratios, codecs and rooms. BETWEEN came later: white noise
-that is softer than in these sets, but not yet out of the range of speech.
+are fixed: a detector is tuned on TUNING, and TEST has other ratios, codecs and rooms. Others came later: BETWEEN is
+white noise that is softer than in these sets, but not yet out of the range of speech; ECHO_TUNING and ECHO_TEST have
+echoes as of loudspeakers; TELEPHONE is mu-law over such noise, as most telephone calls are.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -223,16 +225,22 @@ def room(rt60_ms: int, direct_db: float = 5) -> Line:
     """Reverberation as decaying noise, the direct sound so far above all of it; and a floor of -70 dBFS."""
 
     def make(side: int, dialogue: Dialogue, material: Material, rng: np.random.Generator) -> Floats:
-        times_s = np.arange(round(1.3 * rt60_ms / 1000 * RATE_HZ)) / RATE_HZ
-        tail = rng.standard_normal(len(times_s)) * db(-60) ** (times_s / (rt60_ms / 1000))
-        tail[: RATE_HZ * 3 // 1000] = 0
-        tail *= db(-direct_db) / np.sqrt(np.sum(tail**2))
-        tail[0] = 1
         n_samples = len(dialogue.pcm)
-        reverberant: Floats = fftconvolve(dialogue.pcm[:, side], tail)[:n_samples]
+        response = response_of(rt60_ms, direct_db, rng)
+        reverberant: Floats = fftconvolve(dialogue.pcm[:, side], response)[:n_samples]
         return reverberant + rng.standard_normal(n_samples) * db(-70)
 
     return Line(f"room {rt60_ms} ms", each_side(make))
+
+
+def response_of(rt60_ms: int, direct_db: float, rng: np.random.Generator) -> Floats:
+    """What a room makes of a click: itself, and decaying noise from 3 ms on, which has so much less power."""
+    times_s = np.arange(round(1.3 * rt60_ms / 1000 * RATE_HZ)) / RATE_HZ
+    response: Floats = rng.standard_normal(len(times_s)) * db(-60) ** (times_s / (rt60_ms / 1000))
+    response[: RATE_HZ * 3 // 1000] = 0
+    response *= db(-direct_db) / np.sqrt(np.sum(response**2))
+    response[0] = 1
+    return response
 
 
 def automatic_gain(target_dbfs: float) -> Line:
@@ -262,6 +270,62 @@ def crosstalk(below_db: float) -> Line:
         return dialogue.pcm + late[:, ::-1] * db(-below_db) + rng.standard_normal(dialogue.pcm.shape) * db(-70)
 
     return Line(f"crosstalk {-below_db:g} dB", make)
+
+
+def echo(below_db: float, rt60_ms: int, delay: Delay, encoding: Encoding = "s16", clipped_share: float = 0.0) -> Line:
+    """Each side hears the other as from a loudspeaker in a room, so far below, over a floor of -70 dBFS.
+
+    The loudspeaker clips the loudest share of the samples of speech. The direct sound is as strong as the rest.
+    """
+
+    def make(side: int, dialogue: Dialogue, material: Material, rng: np.random.Generator) -> Floats:
+        spoken = dialogue.pcm[:, 1 - side]
+        played = delay.of(spoken)
+        if clipped_share:
+            speaking = samples_in(dialogue.spans[CUT_DB][1 - side], len(spoken))
+            most = np.quantile(np.abs(spoken[speaking]), 1 - clipped_share)
+            played = np.clip(played, -most, most)
+        heard: Floats = fftconvolve(played, response_of(rt60_ms, 0, rng))[: len(spoken)]
+        heard *= db(-below_db) * rms(spoken) / rms(heard)
+        return dialogue.pcm[:, side] + heard + rng.standard_normal(len(spoken)) * db(-70)
+
+    over = {"s16": "", "mulaw": ", mu-law", "gsm": ", GSM", "mp3": ", MP3"}[encoding]
+    loud = ", clipped" if clipped_share else ""
+    return Line(f"echo {-below_db:g} dB, room {rt60_ms} ms, {delay.name}{loud}{over}", each_side(make), encoding)
+
+
+@dataclass(frozen=True)
+class Delay:
+    """From `least_ms` to `most_ms` and back, by `step_ms` every `every_s`, as behind a jitter buffer; or constant."""
+
+    least_ms: int
+    most_ms: int = 0
+    step_ms: int = 0
+    every_s: int = 1
+
+    @property
+    def name(self) -> str:
+        """Such as "60 ms later"."""
+        moves = f" to {self.most_ms} ms by {self.step_ms} every {self.every_s} s" if self.step_ms else " ms"
+        return f"{self.least_ms}{moves} later"
+
+    def of(self, pcm: Floats) -> Floats:
+        """The delayed samples; where the delay moves, some are left out or said again."""
+        ups = range(self.least_ms, self.most_ms, self.step_ms) if self.step_ms else [self.least_ms]
+        downs = range(self.most_ms, self.least_ms, -self.step_ms) if self.step_ms else []
+        starts = np.arange(0, len(pcm) + self.every_s * RATE_HZ, self.every_s * RATE_HZ)
+        late_ms = np.resize([*ups, *downs], len(starts))
+        padded = np.pad(pcm, (RATE_HZ, 0))
+        parts = [
+            padded[RATE_HZ + start - ms * RATE_HZ // 1000 :][: end - start]
+            for (start, end), ms in zip(pairwise(starts.tolist()), late_ms.tolist(), strict=False)
+        ]
+        return np.concatenate(parts)[: len(pcm)]
+
+
+def telephone(ratio_db: float) -> Line:
+    """Mu-law at 8 kHz with white noise so far below the speech."""
+    return Line(f"mu-law, white {ratio_db:g} dB", with_noise("white", ratio_db).make, "mulaw")
 
 
 def clicks(a_second: float) -> Line:
@@ -337,4 +401,29 @@ TEST: Final[Sequence[Line]] = (
     clicks(0.5),
 )
 BETWEEN: Final[Sequence[Line]] = tuple(with_noise("white", ratio_db) for ratio_db in range(25, 39, 2))
-SETS: Final[Mapping[str, Sequence[Line]]] = {"tuning": TUNING, "test": TEST, "between": BETWEEN}
+DRIFTING: Final = Delay(60, 400, 20)
+ECHO_TUNING: Final[Sequence[Line]] = (
+    echo(17, 250, Delay(120)),
+    echo(16, 450, Delay(330), "gsm"),
+    echo(19, 350, Delay(220), "mulaw", 0.02),
+    echo(18, 300, Delay(100, 340, 20), "gsm"),
+    echo(16, 400, Delay(180, 480, 300, 17)),
+)
+ECHO_TEST: Final[Sequence[Line]] = (
+    *(echo(below_db, 200, Delay(60), "gsm") for below_db in (14, 20)),
+    *(echo(below_db, 350, Delay(260)) for below_db in (14, 20)),
+    *(echo(below_db, 500, Delay(400), "mulaw") for below_db in (14, 20)),
+    *(echo(below_db, 350, DRIFTING, "gsm") for below_db in (14, 20)),
+    echo(20, 350, Delay(150, 250, 100, 23), "gsm"),
+    echo(20, 350, Delay(260), "mulaw", 0.02),
+    crosstalk(12),
+)
+TELEPHONE: Final[Sequence[Line]] = tuple(telephone(ratio_db) for ratio_db in (25, 29, 33, 38))
+SETS: Final[Mapping[str, Sequence[Line]]] = {
+    "tuning": TUNING,
+    "test": TEST,
+    "between": BETWEEN,
+    "echo-tuning": ECHO_TUNING,
+    "echo": ECHO_TEST,
+    "telephone": TELEPHONE,
+}

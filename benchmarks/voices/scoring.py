@@ -16,6 +16,8 @@ from fdbcore.types import SIDES, TICK_MS, Side, TurnSettings
 
 SAME_TRANSFER_TICKS: Final = 25
 NEAR_MS: Final = 100
+ONSET_TICKS: Final = 4
+WITHIN_TICKS: Final = 20  # an interruption begins so long after the start of what it interrupts, and before its end
 
 
 def matched(truth: Spans, found: Spans) -> tuple[Spans, Spans]:
@@ -74,12 +76,14 @@ class Tally:
     premature: list[int] = field(default_factory=lambda: [0, 0])  # true, found
     opportunities: list[int] = field(default_factory=lambda: [0, 0])
     frames: list[int] = field(default_factory=lambda: [0, 0, 0])  # true, found, both
+    interruptions: list[int] = field(default_factory=lambda: [0, 0])  # true, found
 
     def add_dialogue(self, spans: tuple[Spans, Spans], active: Bools) -> None:
         """spans: the truth of both sides. active: what was found, bool (n_ticks, 2)."""
         truth = np.stack([ticks_in(side, len(active)) for side in spans], axis=1)
         for side in (0, 1):
             self.add_side(spans[side], active[:, side], truth[:, side])
+            self._add_interruptions(spans[side], active[:, side], spans[1 - side])
         true, found = Heard.of(truth), Heard.of(active)
         self.events_all += sum(map(len, (*true.events.values(), *found.events.values())))
         self.events_matched += sum(
@@ -103,6 +107,15 @@ class Tally:
         self.end_ms += errors[:, 1].tolist()
         for number, count in enumerate((truth.sum(), active.sum(), (truth & active).sum())):
             self.frames[number] += int(count)
+
+    def _add_interruptions(self, spans: Spans, active: Bools, spans_of_other: Spans) -> None:
+        """Onsets of units well within a unit of the other side; each is found by one at most ONSET_TICKS beside it."""
+        found = units(runs(active) * TICK_SAMPLES)[:, 0]
+        within = units(spans_of_other) + np.array([WITHIN_TICKS, -WITHIN_TICKS]) * TICK_SAMPLES
+        starts = [at for at in units(spans)[:, 0].tolist() if ((within[:, 0] <= at) & (at < within[:, 1])).any()]
+        beside = [np.abs(found - at).min(initial=RATE_HZ) <= ONSET_TICKS * TICK_SAMPLES for at in starts]
+        self.interruptions[0] += len(starts)
+        self.interruptions[1] += sum(beside)
 
     def _add_transfers(self, true: dict[int, float], found: dict[int, float]) -> None:
         """Each true transfer with the nearest found one within 250 ms that no other has."""
@@ -133,6 +146,8 @@ class Tally:
             "end_abs_p95_ms": _quantile(np.abs(self.end_ms), 0.95),
             "premature_points": 100 * (share - true_share),
             "latency_shift_ms": _shift(self.true_latencies_ms, self.latencies_ms),
+            "interruptions": self.interruptions[0],
+            "interruption_recall": self.interruptions[1] / max(self.interruptions[0], 1),
             "frame_recall": self.frames[2] / max(self.frames[0], 1),
             "frame_precision": self.frames[2] / max(self.frames[1], 1),
         }

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fdbcore._ext.align import align_range
+from fdbcore._ext.echo import explained, heard_before, response
 from fdbcore._ext.filters import RATES_FROM_48K_HZ, RATES_TO_48K_HZ
 from fdbcore._ext.floor import NoiseFloor
 from fdbcore._ext.fourier import RealFourier
@@ -85,6 +86,14 @@ def fourier(sides: Sides) -> object:
         transform, rows = RealFourier(n), np.lib.stride_tricks.sliding_window_view(pcm, n)[:: n // 2]
         made += [transform.lines(rows), transform.powers(rows)]
     return made
+
+
+def echo(sides: Sides) -> object:
+    """What one side would be as an echo of the other."""
+    source, target = (np.mean((side / 32_768).reshape(-1, FRAME) ** 2, axis=1).astype(np.float32) for side in sides)
+    before = heard_before(source, np.arange(len(target), dtype=np.int32) - 5)
+    weights = response(before, target, 1e-8, 0.1, 8.0)
+    return [before, weights, explained(before, weights)]
 
 
 def jitter(sides: Sides) -> object:
@@ -166,6 +175,7 @@ KERNELS: dict[str, Callable[[Sides], object]] = {
     "turns": turns,
     "hearing": hearing,
     "fourier": fourier,
+    "echo": echo,
     "jitter": jitter,
     "pcm": conversion,
     "align": alignment,

@@ -1,8 +1,27 @@
-"""Input health of calls whose sides lie exactly on measured lines."""
+"""A clean dialogue for lines, and input health of calls whose sides lie exactly on measured ones."""
 
 from typing import Any
 
+import numpy as np
+import soxr
+from helpers.faulty_audio import sample
+
+from benchmarks.voices.dialogues import CUTS_DB, Dialogue
+from benchmarks.voices.speech import RATE_HZ, TICK_SAMPLES, Bools, Floats, runs
 from fdbcore.measures.health.measured_lines import MeasuredLine
+from fdbcore.types import SAMPLE_RATE_HZ
+
+
+def clean_dialogue() -> Dialogue:
+    """The first 40 s of the sample with silence between its words."""
+    pcm: Floats = soxr.resample(sample()[: 40 * SAMPLE_RATE_HZ].astype(np.float32) / 32_768, SAMPLE_RATE_HZ, RATE_HZ)
+    pcm -= pcm.mean(axis=0)  # its silence would be a step
+    ticks = pcm.reshape(-1, TICK_SAMPLES, 2)
+    levels = 10 * np.log10(np.mean(ticks**2, axis=1) + 1e-12)
+    spoken: Bools = levels > levels.max(axis=0) - 36
+    ticks[~spoken.repeat(TICK_SAMPLES, axis=0).reshape(ticks.shape)] = 0
+    a, b = (runs(spoken[:, side]) * TICK_SAMPLES for side in (0, 1))
+    return Dialogue(ticks.reshape(-1, 2), {cut: (a, b) for cut in CUTS_DB}, ("one", "two"))
 
 
 def health_at(of_a: MeasuredLine, of_b: MeasuredLine) -> dict[str, Any]:

@@ -6,17 +6,14 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-import soxr
 from fakes.recordings import META, drawn_recording
 from helpers.commands import printed
 from helpers.documents import document_of
-from helpers.faulty_audio import sample
-from helpers.on_lines import health_at
+from helpers.on_lines import clean_dialogue, health_at
 
 from benchmarks.voices import files
-from benchmarks.voices.dialogues import CUTS_DB, Dialogue
+from benchmarks.voices.dialogues import Dialogue
 from benchmarks.voices.lines import SETS, Line, Material, gate
-from benchmarks.voices.speech import RATE_HZ, TICK_SAMPLES, Bools, Floats, runs
 from fdbcore.measures.health.measured_lines import MeasuredLine, VadTable, measured_lines, place
 from fdbcore.measures.placed_lines import line_sentences, placed_lines
 from fdbcore.measures.reading import Reading
@@ -77,15 +74,7 @@ def test_the_shipped_table_is_of_the_detectors_of_today() -> None:
 
 @pytest.fixture(scope="module")
 def clean() -> Dialogue:
-    """The first 40 s of the sample with silence between its words."""
-    pcm: Floats = soxr.resample(sample()[: 40 * SAMPLE_RATE_HZ].astype(np.float32) / 32_768, SAMPLE_RATE_HZ, RATE_HZ)
-    pcm -= pcm.mean(axis=0)  # its silence would be a step
-    ticks = pcm.reshape(-1, TICK_SAMPLES, 2)
-    levels = 10 * np.log10(np.mean(ticks**2, axis=1) + 1e-12)
-    spoken: Bools = levels > levels.max(axis=0) - 36
-    ticks[~spoken.repeat(TICK_SAMPLES, axis=0).reshape(ticks.shape)] = 0
-    a, b = (runs(spoken[:, side]) * TICK_SAMPLES for side in (0, 1))
-    return Dialogue(ticks.reshape(-1, 2), {cut: (a, b) for cut in CUTS_DB}, ("one", "two"))
+    return clean_dialogue()
 
 
 def replayed(path: Path, out: Path, detector: str = "silero") -> dict[str, Any]:

@@ -1,11 +1,8 @@
-"""Echo of one side in the other: finds it by cross-correlation with its source, and decides which speech it explains.
+"""Echo of one side in the other: finds it by cross-correlation with its source. `echo_powers` says which sound it is.
 
-It finds linear echo only. What an echo canceller or a codec leaves of an echo may sound like it, but no longer
-correlate. Counts without echo are not always exact: on the shipped session overlaps and intrusions stay the same, but
-in dialogues with many overlaps a few of a hundred echoes still change a count by one event.
+It finds linear echo only. What an echo canceller leaves of an echo may sound like it, but no longer correlate.
 """
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,12 +54,7 @@ RIDGE: Final = 1e-3
 MOST_DB: Final = 3.0
 ALIKE_DB: Final = -10.0
 ALIKE_SHARE: Final = 0.8
-MARGIN_DB: Final = 4.0
 NEAR_TICKS: Final = 40
-BACKGROUND_SHARE: Final = 0.2
-EXPLAINED_SHARE: Final = 0.5
-EXPLAINED_OVER_TICKS: Final = 11
-EXPLAIN_TICKS: Final = 3_000  # at a time
 
 
 @cache
@@ -77,7 +69,7 @@ class EchoPath:
     lag_samples: delay at 4 kHz. deviations: how far the correlation at this lag exceeds that at other lags. gain_db:
     power of the echo relative to its source. explained_share: the share of the target's power that the response
     explains in ticks where the target has least sound of its own. It is cross-validated: each half of these ticks is
-    explained by the response of the other half, so that a false echo explains nothing. response: float32 (TAPS,).
+    explained by the response of the other half, so that a false echo explains nothing.
     """
 
     start_tick: int
@@ -86,7 +78,6 @@ class EchoPath:
     deviations: float
     gain_db: float
     explained_share: float
-    response: Floats
 
     @property
     def delay_ms(self) -> float:
@@ -374,7 +365,7 @@ def _measured(
     gain = float(np.sum((regressors @ response) ** 2)) / max(float(np.sum(regressors[:, :, AT_LAG] ** 2)), 1e-12)
     rest = wanted - regressors @ _solved(grams[::-1], moments[::-1])
     share = 1 - float(np.sum(rest**2)) / max(float(np.sum(wanted**2)), 1e-12)
-    return EchoPath(start_tick, end_tick, lag_samples, deviations, 10 * math.log10(gain + 1e-12), share, response[:, 0])
+    return EchoPath(start_tick, end_tick, lag_samples, deviations, 10 * math.log10(gain + 1e-12), share)
 
 
 def _solved(grams: Floats, moments: Floats) -> Floats:
@@ -396,63 +387,9 @@ def _aligned(
     return x[: len(y) + TAPS - 1], y
 
 
-def suspect(echo: HeardEcho, sides: Mapping[Side, SideAudio]) -> Bools:
-    """The ticks of the echo's side in which any sound counts as echo, bool (n_ticks,).
-
-    These are the ticks that the echo explains, and ticks near them that are not louder than the echo may be: paths are
-    measured below 2 kHz, so they do not explain fricatives.
-    """
-    source, target = sides[other_side(echo.side)], sides[echo.side]
-    ticks = _explained_ticks(source, target, echo.paths)
-    lag_ticks = round(echo.lag_samples / LOW_TICK)
-    background = 2 * np.quantile(target.until_its_end.powers, BACKGROUND_SHARE)
-    of_source, of_target = source.powers, target.powers
-    beside = near(ticks, NEAR_TICKS)
-    for start in range(0, len(ticks), EXPLAIN_TICKS):
-        at = np.arange(start, min(start + EXPLAIN_TICKS, len(ticks)))
-        loudest = np.max([of_source.take(at - lag_ticks - shift, mode="wrap") for shift in range(-2, 5)], axis=0)
-        possible = of_target[at] <= loudest * 10 ** ((echo.level_db + MARGIN_DB) / 10) + background
-        ticks[at] |= beside[at] & possible
-    return ticks
-
-
 def beside(echo: HeardEcho, activity: Mapping[Side, Bools]) -> Bools:
     """The ticks, bool (n_ticks,), at which an echo of some speech may come, at any of its delays."""
     source = activity[other_side(echo.side)]
     least, most = (round(lag / LOW_TICK) for lag in echo.lag_range_samples)
     middle, spread = (least + most) // 2, (most - least) // 2
     return near(np.roll(source, middle), spread + NEAR_TICKS)
-
-
-def _explained_ticks(source: SideAudio, target: SideAudio, found: Sequence[EchoPath]) -> Bools:
-    """The ticks of the target that are hardly anything but echo of the source.
-
-    A tick is if the prediction by a path leaves less than half of the power around it. Each path is tried from its
-    start to the start of the next path, and in the neighbouring stretches, since a path may change in between. Without
-    an echo a path explains nothing, so this does no harm.
-    """
-    ticks = np.zeros(target.n_ticks, np.bool_)
-    edges = [0, *(path.start_tick for path in found[1:]), target.n_ticks]
-    for number, (start, end) in enumerate(itertools.pairwise(edges)):
-        for path in found[max(number - 1, 0) : number + 2]:
-            for at in range(start, end, EXPLAIN_TICKS):
-                ticks[at : min(at + EXPLAIN_TICKS, end)] |= _explained(
-                    source, target, path, at, min(at + EXPLAIN_TICKS, end)
-                )
-    return ticks
-
-
-def _explained(source: SideAudio, target: SideAudio, path: EchoPath, start_tick: int, end_tick: int) -> Bools:
-    x, y = _aligned(source, target, start_tick, end_tick, path.lag_samples)
-    predicted = np.convolve(x, path.response[::-1], "valid")
-    power, rest = (np.mean(pcm.reshape(-1, LOW_TICK) ** 2, axis=1) for pcm in (y, y - predicted))
-    around = _boxed(power)
-    explained: Bools = (_boxed(rest) < EXPLAINED_SHARE * around) & (rest < EXPLAINED_SHARE * around)
-    return explained
-
-
-def _boxed(powers: Floats) -> Floats:
-    """The moving average over the ticks around each tick."""
-    box = np.full(EXPLAINED_OVER_TICKS, 1 / EXPLAINED_OVER_TICKS, np.float32)
-    boxed: Floats = np.convolve(powers, box)[EXPLAINED_OVER_TICKS // 2 :][: len(powers)]
-    return boxed

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from fdbcore.measures.health import clock, echo, levels, repeated, sides, silences, surroundings, tones, trend, voices
+from fdbcore.measures.health.echo_powers import echo_ticks
 from fdbcore.measures.health.finding import ECHOES, SEVERITIES, Bools, in_session, runs
 from fdbcore.measures.health.hum import without_hum
 from fdbcore.measures.health.limits import limits_of
@@ -105,13 +106,13 @@ def _of_both(
         far = not live and echo.hears_far(clear, active)
         found = echo.find(clear, active, one_clock=live, far=far)
         findings = list(sides.echoes(found, active))
+        echoes = {side: found[side] for f in findings if (side := f["side"]) and f["id"] in ECHOES}
+        suspect |= echo_ticks(echoes, clear, active)
         for number, finding in enumerate(findings):
-            if finding["id"] in ECHOES and finding["side"]:
-                heard_again = found[finding["side"]]
-                suspect[finding["side"]] = echo.suspect(heard_again, clear) & active[finding["side"]]
+            if (side := finding["side"]) in echoes:
                 if finding["id"] == "repeats":  # nothing of it is its own, explained or not
-                    suspect[finding["side"]] |= active[finding["side"]] & echo.beside(heard_again, active)
-                findings[number] = {**finding, "spans": runs(suspect[finding["side"]], TICKS_PER_S)}
+                    suspect[side] |= active[side] & echo.beside(found[side], active)
+                findings[number] = {**finding, "spans": runs(suspect[side], TICKS_PER_S)}
         for side in () if live else SIDES:
             suspect[side] |= tones.unspoken(tonal[side], active[side] & ~suspect[side])
         spoken = {side: active[side] & ~suspect[side] for side in SIDES}
