@@ -7,6 +7,8 @@ Calls have results, and leave the services in a state. References such as "$RESU
 here. The published measures never resolve them.
 """
 
+from __future__ import annotations  # what a function takes is read as texts
+
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -267,7 +269,7 @@ _LATENCY: Final = replace(
 _SETTINGS: Final = tuple(_LATENCY if each is LATENCY else each for each in SETTINGS)
 
 
-def fdb_v3_world(address: str) -> "Fdb3World":
+def fdb_v3_world(address: str) -> Fdb3World:
     """The world at "fdb-v3:LIST?SETTINGS". SettingsError for another list, or a wrong setting."""
     _, table, settings = parsed(address, _SETTINGS)
     if (table or "released") not in TABLES:
