@@ -65,7 +65,7 @@ def test_late_answers_of_few_calls_are_listed_of_the_version_that_has_them(tmp_p
     assert told in screen
     html = ((tmp_path / "out" if out else run) / "scores.html").read_text()
     assert told in unescape(html)
-    assert html.count('<div class="told">') == html.count("no sound: ") == len(slow["worst"])
+    assert html.count('<div class="told">') == html.count('"silent">no sound: ') == len(slow["worst"])
     for moment in slow["worst"]:
         assert moment["page"] in screen
         assert (run / moment["call"] / "report.html").is_file() != out
